@@ -20,6 +20,9 @@ const (
 	Inserts                          // adds messages
 	AsksModels                       // asks language models, the host's or its own
 
+	// KeepsWords is a promise: no word of the user is lost, whatever is hidden. Without it, a provider that hides or rewrites may lose some.
+	KeepsWords
+
 	// unknown is any ability of a later version: it allows nothing here.
 	unknown
 )
@@ -34,10 +37,11 @@ var abilities = []struct {
 	{Rewrites, "rewrites", "rewrites", "rewrite messages"},
 	{Inserts, "inserts", "inserts", "insert messages"},
 	{AsksModels, "asks_models", "asks models", "ask language models"},
+	{KeepsWords, "keeps_words", "keeps the user's words", ""},
 	{unknown, "unknown", "an ability unknown to this version", ""},
 }
 
-// ParseAbilities returns the abilities of these names: hides, rewrites, inserts, asks_models. Others allow nothing, but they declare.
+// ParseAbilities returns the abilities of these names: hides, rewrites, inserts, asks_models, keeps_words. Others allow nothing, but they declare.
 func ParseAbilities(names []string) Abilities {
 	var a Abilities
 	for _, name := range names {
@@ -73,24 +77,30 @@ func (a Abilities) String() string {
 	}
 	var does, cannot []string
 	for _, known := range abilities {
-		switch {
-		case a&known.is != 0:
+		if a&known.is != 0 {
 			does = append(does, known.does)
-		case known.verb != "":
+		} else if known.verb != "" {
 			cannot = append(cannot, known.verb)
 		}
 	}
 	text := list(does, "and")
-	if len(does) == 1 && a&unknown == 0 {
+	if len(does) == 1 && a&(unknown|KeepsWords) == 0 {
 		text += " only"
 	}
-	switch {
-	case !a.Allow(Rewrites) && !a.Allow(Inserts):
+	if !a.Allow(Rewrites) && !a.Allow(Inserts) {
 		return text + ": cannot put a word into the conversation"
-	case len(cannot) > 0:
+	} else if len(cannot) > 0 {
 		return text + ": cannot " + list(cannot, "or")
 	}
 	return text
+}
+
+// Told returns the abilities in words for a user who is to approve them: also whether words of the user may be lost.
+func (a Abilities) Told() string {
+	if a&KeepsWords != 0 || !a.Allow(Hides) && !a.Allow(Rewrites) {
+		return a.String()
+	}
+	return a.String() + "; may drop words of the user"
 }
 
 // list joins words: "a, b and c".
@@ -159,9 +169,29 @@ func (v *verifier) abilities(usage Usage) {
 	if i := slices.Index(v.from, -1); i >= 0 {
 		check(Inserts, "", fmt.Sprintf("new message %d is inserted", i))
 	}
+	if may&KeepsWords != 0 && v.lost() != "" {
+		v.fault(ruleAbilities, v.lost(), "words of the user are lost, and the provider declares that it keeps them")
+	}
 	if usage.Calls > 0 {
 		check(AsksModels, "", fmt.Sprintf("language models were asked %d times", usage.Calls))
 	}
+}
+
+// lost returns the ID of the first message with a text of the user that is nowhere in the result; empty if there is none.
+func (v *verifier) lost() string {
+	r, texts := v.req, make([]string, len(v.out))
+	for i := range v.out {
+		texts[i] = joinTexts(v.out[i].Parts, nil)
+	}
+	view := strings.Join(texts, "\n")
+	lacks := func(text string) bool { return !strings.Contains(view, strings.TrimSpace(text)) }
+	part := func(p Part) bool { t, ok := p.(Text); return ok && lacks(string(t)) }
+	for i := range r.Messages {
+		if m := &r.Messages[i]; r.FromUser(m) && (r.Typed == nil && slices.ContainsFunc(m.Parts, part) || r.Typed != nil && slices.ContainsFunc(r.Typed(m), lacks)) {
+			return m.ID
+		}
+	}
+	return ""
 }
 
 // undeclared reports whether err says that a provider did something undeclared.

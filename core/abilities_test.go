@@ -74,6 +74,38 @@ func TestAbilities(t *testing.T) {
 	}
 }
 
+// TestKeepsWords: a provider that promises to keep the user's words may hide the message if the words are elsewhere; who promises nothing
+// may lose them, and a user who approves it is told.
+func TestKeepsWords(t *testing.T) {
+	hi, bye := core.Text("What a long text of the user this is."), core.Text("Now the next one.")
+	before := messages{user("1", core.Text("<reminder>Be brief.</reminder>"), hi), assistant("2", hi), user("3", hi), assistant("4", hi), user("5", bye), assistant("6", bye)}
+	may := core.Hides | core.Inserts | core.KeepsWords
+	const lost = "declared-abilities: message 1: words of the user are lost, and the provider declares that it keeps them"
+	for _, tt := range []struct {
+		may   core.Abilities
+		after messages
+		want  string
+	}{
+		{may, messages{user("3", hi), user("5", bye), assistant("6", bye)}, ""},
+		{may, messages{summary(core.Text("The user said: ") + hi), user("5", bye), assistant("6", bye)}, ""},
+		{may, messages{user("5", bye), assistant("6", bye)}, lost},
+		{may, messages{summary(core.Text("A long text of the user.")), user("5", bye), assistant("6", bye)}, lost},
+		{core.Hides, messages{user("5", bye), assistant("6", bye)}, ""},
+	} {
+		req := &core.Request{Messages: before, Abilities: tt.may, Typed: func(m *core.Message) []string {
+			return []string{string(m.Parts[len(m.Parts)-1].(core.Text))}
+		}}
+		if got := errorText(core.Verify(req, &core.Result{Messages: tt.after})); got != tt.want {
+			t.Errorf("%v: got  %s\nwant %s", tt.may.Names(), got, tt.want)
+		}
+	}
+	for a, dropped := range map[core.Abilities]bool{0: true, core.Hides: true, core.Rewrites: true, core.Inserts: false, core.AsksModels: false, may: false} {
+		if got := strings.HasSuffix(a.Told(), "; may drop words of the user"); got != dropped {
+			t.Errorf("%v: %s", a.Names(), a.Told())
+		}
+	}
+}
+
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -37,6 +37,8 @@ type Message struct {
 	Role  Role
 	Kind  Kind
 	Parts []Part
+	// Program is set for a message of the user that the agent's program wrote, if the source records that.
+	Program bool
 	// Time is when the message was written; zero if unknown.
 	Time time.Time
 	// Protected messages are kept verbatim by every provider; the host decides which.

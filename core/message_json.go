@@ -17,6 +17,7 @@ type messageJSON struct {
 	Role        Role            `json:"role"`
 	Kind        Kind            `json:"kind,omitempty"`
 	Parts       []partJSON      `json:"parts"`
+	Program     bool            `json:"program,omitempty"`
 	Time        time.Time       `json:"time,omitzero"`
 	Protected   bool            `json:"protected,omitempty"`
 	Tokens      int             `json:"tokens,omitempty"`
@@ -54,7 +55,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	w := messageJSON{
-		ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: parts,
+		ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: parts, Program: m.Program,
 		Time: m.Time, Protected: m.Protected, Tokens: m.Tokens,
 	}
 	if m.Source != nil {
@@ -105,7 +106,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*m = Message{
-		ID: w.ID, Role: w.Role, Kind: w.Kind, Parts: parts,
+		ID: w.ID, Role: w.Role, Kind: w.Kind, Parts: parts, Program: w.Program,
 		Time: w.Time, Protected: w.Protected, Tokens: w.Tokens, Source: w.Source,
 	}
 	if w.SourceBytes != nil {

@@ -77,7 +77,7 @@ func isPlan(t *target, h http.Header, known bool) bool {
 		return false
 	}
 	_, token, bearer := strings.Cut(h.Get("Authorization"), " ")
-	return bearer && !strings.HasPrefix(token, "sk-") || strings.HasPrefix(token, "sk-ant-oat")
+	return bearer && !strings.HasPrefix(token, "sk-")
 }
 
 // asksClient reports whether some provider of the chain uses the client's own model.

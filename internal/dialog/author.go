@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A Segment is a run of a user's text.
@@ -69,7 +70,7 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 			case s.Kind != KindUser:
 			case result && isJSON(s.Text): // a second result, without a part of its own
 				s.Kind = KindToolResult
-			case r.command && len(out[i]) == 1: // the text of a command that the user named
+			case (r.command || m.Program) && len(out[i]) == 1: // the text of a command that the user named
 				s.Kind = KindInjected
 			}
 		}
@@ -148,15 +149,8 @@ func appendWords(out []Segment, text string) []Segment {
 }
 
 func begins(text string) Kind {
-	text = strings.TrimLeft(text, " \n\t\r")
-	for _, b := range beginnings {
-		for _, s := range b.with {
-			if strings.HasPrefix(text, s) {
-				return b.by
-			}
-		}
-	}
-	return KindUser
+	e, _ := toolcall.Begins(strings.TrimLeft(text, " \n\t\r"))
+	return writers[e.By] // of none the user's
 }
 
 // denials are what programs write in the first line of a text to say that no person wrote it.
@@ -202,7 +196,7 @@ func RulesName(text string) string {
 			}
 		case n == 0 && line[0] == '<':
 			name, _, _ := strings.Cut(line[1:], ">")
-			if blockNamed[name].by == KindProjectRules {
+			if toolcall.Elements()[name].By == toolcall.Rules {
 				return name
 			}
 		}
@@ -224,22 +218,22 @@ func contentsOf(line string) string {
 	return file
 }
 
-// authorOf returns the author of text, a block that opens with the tag of b. A reminder of Claude Code may hold
+// authorOf returns the author of text, a block that opens with the tag of e. A reminder of Claude Code may hold
 // project rules. For blocks in the result of a tool, use shown.
-func authorOf(b block, text string) Kind {
-	if b.name == "system-reminder" && RulesName(text) != "" {
+func authorOf(e toolcall.Element, text string) Kind {
+	if e.Name == "system-reminder" && RulesName(text) != "" {
 		return KindProjectRules
 	}
-	return b.by
+	return writers[e.By]
 }
 
 // shown returns the author of a block in the result of a tool, where apparent project rules may be the content of a
 // file.
-func shown(b block) Kind {
-	if b.by == KindProjectRules {
+func shown(e toolcall.Element) Kind {
+	if e.By == toolcall.Rules {
 		return KindInjected
 	}
-	return b.by
+	return writers[e.By]
 }
 
 // isHeading reports whether s is the line that Codex writes above the text of AGENTS.md.

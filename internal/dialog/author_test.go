@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 const (
@@ -377,7 +378,7 @@ func TestLinear(t *testing.T) {
 // hostile returns texts in which something begins n times.
 func hostile(n int) []string {
 	opens, ends := "", ""
-	for name := range dialog.Elements() {
+	for name := range toolcall.Elements() {
 		opens, ends = opens+"a\n<"+name+">\n", ends+"</"+name+">\n"
 	}
 	const result = "[read_file for 'x'] Result:\n"

@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -30,33 +31,23 @@ const (
 	FamilyDone     Family = "done"     // says that something is done, or hands it on
 )
 
-// families names the tools of each family, in lower case without separators, so that
+// byName has the family of each tool; toolsText has a line for each family, the names in lower case without separators, so that
 // read_file, ReadFile and readFile are one. Sources: the tool definitions of Claude Code,
 // Antigravity, Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
 // pi and aider, and their sessions.
-var families = map[Family]string{
-	FamilyRead:     "read readfile readfiles readmanyfiles view viewfile open openfile fsread cat notebookread getfile getfilecontents readtextfile goto",
-	FamilyWrite:    "write writefile writetofile writefiles createfile create createnewfile fswrite newfile",
-	FamilyEdit:     "edit editfile multiedit applydiff applypatch strreplace strreplaceeditor strreplacebasededittool strreplacebasededit insertcontent insertcodeblock searchandreplace searchreplace replace replaceinfile replacefilecontent multireplacefilecontent notebookedit editnotebook patch",
-	FamilyList:     "listfiles listdir listdirectory ls glob findfiles findfile filesearch globfilesearch listcodedefinitionnames",
-	FamilySearch:   "grep search searchfiles searchfile searchdir grepsearch searchfilecontent codebasesearch codesearch ripgrep rg",
-	FamilyCommand:  "bash shell executecommand execcommand executebash runcommand runinterminal runterminalcmd runshellcommand localshell terminal powershell execute exec localshellcall writestdin runpython executeipythoncell ipython",
-	FamilyWeb:      "webfetch websearch fetch browseraction fetchurl googlewebsearch browser",
-	FamilyPlan:     "todowrite todoread updatetodolist updateplan taskcreate taskupdate tasklist writetodos",
-	FamilyAsk:      "askfollowupquestion askuserquestion askuser askquestions question requestuserinput planmoderespond",
-	FamilyDelegate: "task agent spawnagent dispatchagent delegate delegatetask runsubagent invokesubagent callagent agentoutputtool taskoutput",
-	FamilyDone:     "attemptcompletion finish submit newtask switchmode exitplanmode enterplanmode think",
-}
-
 var byName = func() map[string]Family {
-	m := map[string]Family{}
-	for f, names := range families {
-		for n := range strings.FieldsSeq(names) {
-			m[n] = f
+	all := map[string]Family{}
+	for line := range strings.Lines(toolsText) {
+		words := strings.Fields(line)
+		for _, name := range words[1:] {
+			all[name] = Family(words[0])
 		}
 	}
-	return m
+	return all
 }()
+
+//go:embed tools.txt
+var toolsText string
 
 // FamilyOf returns the family of the tool called name. The prefix of a server, as in
 // mcp__files__read_file, is ignored.
@@ -130,17 +121,15 @@ func ParseCall(name, args string) CallInfo {
 	if !json.Valid(raw) {
 		return u
 	}
-	var known [8]field
-	a := appendFields(known[:0], raw)
-	u.Family = refine(u.Family, rawjson.Text(a.get("command")))
+	a := fieldsOf(raw)
+	u.Family = refine(u.Family, rawjson.Text(a["command"]))
 	if file := toolcall.First(raw, toolcall.Path); file != "" {
 		u.Files = append(u.Files, File{toolcall.CleanPath(file), ranges(a)})
 	}
-	if files := slices.Collect(rawjson.Elements(a.get("files"))); !slices.ContainsFunc(files, notObject) {
+	if files := slices.Collect(rawjson.Elements(a["files"])); !slices.ContainsFunc(files, notObject) {
 		for _, raw := range files {
-			f := appendFields(nil, raw)
 			if p := toolcall.First(raw, toolcall.Path); p != "" {
-				u.Files = append(u.Files, File{toolcall.CleanPath(p), ranges(f)})
+				u.Files = append(u.Files, File{toolcall.CleanPath(p), ranges(fieldsOf(raw))})
 			}
 		}
 	}
@@ -162,27 +151,13 @@ func ParseCall(name, args string) CallInfo {
 
 func notObject(raw []byte) bool { return !rawjson.IsObject(raw) && !rawjson.IsNull(raw) }
 
-// fields are the fields of a JSON object, in order. Their keys and values refer to its bytes.
-type fields []field
-
-type field struct{ key, value []byte }
-
-// appendFields appends the members of a valid JSON object. Another value has none.
-func appendFields(to fields, object []byte) fields {
+// fieldsOf returns the members of a JSON object; of two with a name the last one, as parsers do.
+func fieldsOf(object []byte) map[string][]byte {
+	all := map[string][]byte{}
 	for key, value := range rawjson.Fields(object) {
-		to = append(to, field{key, value})
+		all[string(key)] = value
 	}
-	return to
-}
-
-// get returns the value of key, the last one if there are several; nil if there is none.
-func (f fields) get(key string) []byte {
-	for _, m := range slices.Backward(f) {
-		if string(m.key) == key {
-			return m.value
-		}
-	}
-	return nil
+	return all
 }
 
 // refine returns the family of a call to an editor whose single tool reads, writes and edits.
@@ -200,12 +175,12 @@ func refine(f Family, command string) Family {
 }
 
 // ranges returns the lines that a call asks for. Agents have five ways to give them.
-func ranges(a fields) LineRange {
-	if s := rawjson.Text(a.get("line_range")); s != "" {
+func ranges(a map[string][]byte) LineRange {
+	if s := rawjson.Text(a["line_range"]); s != "" {
 		return parseRange(s)
 	}
 	for _, k := range []string{"view_range", "line_ranges", "lineRanges"} {
-		raw := a.get(k)
+		raw := a[k]
 		if raw == nil {
 			continue
 		}
@@ -227,11 +202,11 @@ func ranges(a fields) LineRange {
 		return SeveralRanges
 	}
 	for _, k := range [][2]string{{"start_line", "end_line"}, {"startLine", "endLine"}, {"start_line_one_indexed", "end_line_one_indexed_inclusive"}} {
-		if r := (LineRange{number(a.get(k[0])), number(a.get(k[1]))}); r != (LineRange{}) {
+		if r := (LineRange{number(a[k[0]]), number(a[k[1]])}); r != (LineRange{}) {
 			return r
 		}
 	}
-	offset, limit := number(a.get("offset")), number(a.get("limit"))
+	offset, limit := number(a["offset"]), number(a["limit"])
 	if offset == 0 && limit == 0 {
 		return LineRange{}
 	}

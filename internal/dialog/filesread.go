@@ -62,18 +62,16 @@ func mentioned(text string) []string {
 
 // filesOf returns the files that a call reads.
 func filesOf(use *CallInfo) []string {
-	switch use.Family {
-	case FamilyCommand:
+	if use.Family == FamilyCommand {
 		return printed(use.Target)
-	case FamilyRead:
-		var names []string
-		for _, f := range use.Files {
+	}
+	var names []string
+	for _, f := range use.Files {
+		if use.Family == FamilyRead {
 			names = append(names, f.Path)
 		}
-		return names
-	case FamilyUnknown, FamilyWrite, FamilyEdit, FamilyList, FamilySearch, FamilyWeb, FamilyPlan, FamilyAsk, FamilyDelegate, FamilyDone:
 	}
-	return nil
+	return names
 }
 
 // showing are the programs that print the files in their arguments.

@@ -1,5 +1,7 @@
 package dialog
 
+import "github.com/condensehq/condense/internal/toolcall"
+
 // A Kind is the kind of a passage of a conversation. The names are from package tokens and all reports, and a few
 // more that only reading the text can distinguish.
 type Kind uint8
@@ -25,6 +27,11 @@ const (
 var kindNames = [kinds]string{
 	"user", "injected", "assistant", "reasoning", "tool_call", "tool_result", "error",
 	"project_rules", "environment", "header", "system", "summary", "other",
+}
+
+// writers are the kinds of what programs put into user messages.
+var writers = map[toolcall.Writer]Kind{
+	toolcall.Program: KindInjected, toolcall.Agent: KindInjected, toolcall.Surroundings: KindEnvironment, toolcall.Rules: KindProjectRules, toolcall.Person: KindUser,
 }
 
 // String returns the name of k.

@@ -1,9 +1,11 @@
 package dialog
 
 import (
+	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -15,44 +17,12 @@ var exitForm = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|st
 
 // faultForms match lines that report a failure, by their author. Every form begins at the beginning of its line, or ends
 // at the end, so that code and prose about failures are not taken for one.
-var faultForms = regexp.MustCompile(strings.Join([]string{
-	// Programs and tools.
-	`^(?i:\[?(?:error|fatal|fatal error|mcp error|unhandled exception|uncaught exception)\]?(?:\[\w+\])?(?: \w*\d+)?:)(?:\s|$)`,
-	`^(?:\[ERROR\]|\[error\]|ERROR in|npm (?:ERR!|error)|error Command failed|fatal:|E:|curl: \(\d+\)|ssh:) `,
-	`^(?:Command|Process|Request|Tool)\b.* timed out\b`,
-	`^(?:docker: )?Error response from daemon: |^Cannot connect to the Docker daemon|^Error from server\b|^[│╷|] Error: |^ERROR \d+ \(`,
-	`^\s*ERR_PNPM_|^An error occurred \(\w+\) when calling |^GraphQL: | ERROR [45]\d\d: |^Your requirements could not be resolved`,
-	`^(?:Automatic merge failed|CONFLICT \()|^ ! \[(?:remote )?rejected\] |\bhunks? FAILED\b`,
-	`^(?:Add|Copy|Get|Import|Invoke|Move|New|Remove|Set|Start|Stop|Test)-\w+ ?: (?:Cannot|Could not|Access|The) `,
-	// Exceptions and crashes.
-	`^Traceback \(most recent call last\)`,
-	`^(?:Uncaught |Caused by: |E {3})?[A-Za-z_][\w.$]*(?:Error|Exception)(?: \[\w+\])?(?::|$)`,
-	`^(?:panic: |fatal error: |goroutine \d+ \[running\]|thread '.*' .*panicked at|Exception in thread |PHP (?:Fatal|Parse) error|Unhandled (?:exception|rejection))`,
-	`^(?:PHP )?(?:Fatal|Parse|Syntax) error\b`, `^\s*\*\* \([\w.]+(?:Error|Exception)\) `, `^\S+:\d+:in .* \([\w:]+(?:Error|Exception)\)$`,
-	`^Can't locate \S+ in @INC|^BEGIN failed--|^lua[\d.]*: \S+:\d+: |^Error in .* : |^Execution halted$|: No module named \S+$`,
-	`^==\d+== ?ERROR: `,
-	`(?:^|: )(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)(?: \(core dumped\))?$`,
-	// Tests: pytest, unittest, Go, Rust, Jest, Vitest, Mocha, RSpec, Maven, Gradle, TAP, ctest, Xcode, .NET.
-	`^=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=$`, `^(?:\d+ \w+, )*[1-9]\d* failed\b`,
-	`^FAIL(?:ED|URE|URES!)?(?:\s|:|$)`, `^\s*--- FAIL: `, `^test result: FAILED\b`,
-	`^\s*(?:Tests|Test Files|Test Suites):? +[1-9]\d* failed\b`,
-	`^\s*[1-9]\d* failing$`, `^\s*[1-9]\d* fail$`, `^\d+ (?:examples?|tests?|runs),.*\b[1-9]\d* (?:failures?|errors?)\b`,
-	`\bTests run: \d+, Failures: (?:[1-9]|\d+, Errors: [1-9])`, `^(?:\[\w+\] )?BUILD FAIL`, `^not ok \d`, `^(?:#|ℹ) fail [1-9]`, `^The following tests FAILED`,
-	`^\s+[1-9]\d* failed$`, `^\s*[1-9]\d* tests? failed$`, `\b[1-9]\d* of \d+ failed \(`, `: Some tests failed\.$`,
-	`^\*\* (?:TEST|BUILD) FAILED \*\*`, `^Failed! `,
-	// Compilers, linters and builders.
-	`^\S+[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?(?:fatal )?error\b(?: \w*\d+)?:`, `^(?:vet: )?[\w./-]+\.go:\d+:\d+: \S`,
-	`^\S+:\d+:(?:\d+:)? syntax error\b`, `^\S+:\d+:\d+: [EF]\d{4}: `, `^\s*error - \S+:\d+:\d+ - `,
-	`^CMake Error\b`, `^-- Configuring incomplete`,
-	`^Build FAILED\.`, `^\S+:\d+: \*\*\* `, `^\[warn\] Code style issues found`, `^\d+ files? would be reformatted`,
-	`^\s+\d+:\d+\s+error\s`, `^\S+: (?:fatal )?error: `,
-	`\bundefined reference to `, `^make(?:\[\d+\])?: \*\*\* `, `^ninja: build stopped`,
-	`^✖ \d+ problems? \([1-9]\d* error`, `^Found [1-9]\d* errors?\b`, `^\s*ELIFECYCLE\b`,
-	// Shells.
-	`: command not found(?:: \S+)?$`, `^\S+: (?:\d+: )?\S+: not found$`,
-	`: (?:No such file or directory|[Pp]ermission denied(?: \([\w,-]+\)\.)?|Is a directory|Not a directory)$`,
-	`is not recognized as (?:an internal|the name|a name)\b`,
-}, "|"))
+var faultForms = regexp.MustCompile(strings.Join(slices.DeleteFunc(strings.FieldsFunc(faultsText, unicode.IsControl), func(line string) bool {
+	return strings.HasPrefix(line, "# ")
+}), "|"))
+
+//go:embed faults.txt
+var faultsText string
 
 // maybeForm matches lines that may be about a failure.
 var maybeForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)

@@ -22,6 +22,7 @@ type Part struct {
 	of       *message
 	at       int32 // its index in the message
 	Media    bool  // a result that holds more than text
+	again    bool  // a text of a program by its repetition
 }
 
 // A Passage is a text of one kind.
@@ -30,15 +31,6 @@ type Passage struct {
 	Use  *Use // of a call, of a result and of the user's remarks on it; nil if none
 	File File // that the result of a read shows; without a path if unknown
 	Text string
-}
-
-// Segments returns the authors in a text of a user; nil for any other part. Segments are coarser than passages: a
-// tool's text is one segment, whatever files it shows.
-func (p *Part) Segments() []Segment {
-	if p.of.user == nil {
-		return nil
-	}
-	return p.of.user.segments[p.at]
 }
 
 // Answer returns the authors in text, which is content i of the result that p is.
@@ -176,8 +168,9 @@ func at[T any](list *[]T, n int) []T {
 // Read reads a conversation. The cost is linear.
 func (r *Reader) Read(messages []core.Message) *Dialog {
 	k := linker{
-		d:    &Dialog{Messages: make([][]Part, len(messages)), Uses: make([]*Use, 0, len(messages)/2)},
-		open: map[string][]*Use{},
+		d:     &Dialog{Messages: make([][]Part, len(messages)), Uses: make([]*Use, 0, len(messages)/2)},
+		open:  map[string][]*Use{},
+		alike: alike(messages),
 	}
 	parts := 0
 	for i := range messages {
@@ -209,6 +202,7 @@ type linker struct {
 	at       int               // the message that is read
 	parts    []Part            // of it
 	open     map[string][]*Use // ID of a native call to the uses that are not answered
+	alike    map[string]int    // the user's texts by form
 	called   []*Use            // in the text of the last assistant's message, and not answered
 	answer   *Use              // whose result continues in the next text; nil if none
 }
@@ -276,6 +270,7 @@ func (k *linker) text(role core.Role, text string, part *Part) {
 			k.add(KindToolCall, u, run.Text)
 		}
 	case core.RoleUser:
+		part.again = k.alike[statusOf(text)] > mostAlike
 		for _, s := range part.Segments() {
 			k.segment(s)
 		}

@@ -1,24 +1,19 @@
 package dialog
 
 import (
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // wrapping matches the tags that programs put around the user's words.
 var wrapping = sync.OnceValue(func() *regexp.Regexp {
-	names := []string{"task", "user_query", "user_feedback"}
-	for _, b := range blocks {
-		if b.by == KindUser {
-			names = append(names, b.name)
-		}
-	}
-	return regexp.MustCompile(`</?(?:` + strings.Join(names, "|") + `)>`)
+	_, users, _ := toolcall.Programs()
+	return regexp.MustCompile(`</?(?:task|user_query|user_feedback|` + strings.Join(users, "|") + `)>`)
 })
 
 // lazily compiles an expression when it is first used: all together would take longer than the shortest commands.
@@ -29,45 +24,13 @@ func lazily(expression string) func() *regexp.Regexp {
 // Unwrap returns the user's words without the tags that programs put around them.
 func Unwrap(text string) string { return wrapping().ReplaceAllString(text, "") }
 
-// Elements yields the names of the elements that agents put into user messages.
-func Elements() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, b := range blocks {
-			if !yield(b.name) {
-				return
-			}
-		}
-	}
-}
-
-// blockNamed finds blocks by their names.
-var blockNamed = func() map[string]block {
-	m := map[string]block{}
-	for _, b := range blocks {
-		m[b.name] = b
-	}
-	return m
-}()
-
 // longestName is more bytes than the name of any block has.
 const longestName = 40
 
 // opens returns the block whose opening tag is at text[at:], with or without attributes.
-func opens(text string, at int) (b block, ok bool) {
-	rest := text[at+1 : min(len(text), at+1+longestName)]
-	n := strings.IndexAny(rest, "> \t\n")
-	if n < 0 {
-		return block{}, false
-	}
-	name := rest[:n]
-	if more, _, found := strings.Cut(rest, ">"); found && blockNamed[more].name != "" { // one has a space in it
-		name = more
-	}
-	b, ok = blockNamed[name]
-	if name == "command" { // without a name it is mentioned, not opened
-		ok = strings.HasPrefix(rest, "command name=")
-	}
-	return b, ok
+func opens(text string, at int) (e toolcall.Element, ok bool) {
+	e, ok = toolcall.Opens(text[at:])
+	return e, ok && (e.Name != "command" || strings.HasPrefix(text[at:], "<command name=")) // without a name it is mentioned, not opened
 }
 
 // own are words in the names of elements that hold what a person wrote.
@@ -76,19 +39,19 @@ var own = strings.Fields("user human person query question request prompt task i
 
 // foreign returns an element that no table has, if its tag is at text[at:] and its name is like one that programs make up: in
 // parts, or in capitals.
-func foreign(text string, at int) (b block, ok bool) {
+func foreign(text string, at int) (e toolcall.Element, ok bool) {
 	rest := text[at+1 : min(len(text), at+1+longestName)]
 	n := strings.IndexAny(rest, "> \t\n")
 	if n < 3 || strings.Trim(rest[:n], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || rest[n] == '\n' {
-		return block{}, false
+		return toolcall.Element{}, false
 	}
 	name := rest[:n]
 	low := strings.ToLower(name)
 	persons := slices.ContainsFunc(own, func(w string) bool { return strings.Contains(low, w) })
 	if persons || !strings.ContainsAny(name, "_-") && name != strings.ToUpper(name) {
-		return block{}, false
+		return toolcall.Element{}, false
 	}
-	return block{name, KindInjected}, true
+	return toolcall.Element{Name: name, By: toolcall.Program}, true
 }
 
 // startsLine reports whether a tag at text[at:] is where programs put it: at the start of
@@ -166,7 +129,7 @@ func (s *splitter) words(text string) (rest string) {
 		if !ok && !unknown || !startsLine(text, i) {
 			continue
 		}
-		end := s.end(text, i, b.name)
+		end := s.end(text, i, b.Name)
 		if end < 0 {
 			continue
 		}
@@ -233,7 +196,7 @@ func (s *splitter) rest(text string, at int, ends []core.Span) {
 // user's, which a tool could have written.
 func programs(text string, ends []core.Span) []core.Span {
 	for k, e := range slices.Backward(ends) {
-		if b, _ := opens(text, e.Start); b.by == KindUser {
+		if b, _ := opens(text, e.Start); b.By == toolcall.Person {
 			return ends[k+1:]
 		}
 	}
@@ -296,10 +259,10 @@ func (s *splitter) heads(text string, at int) int {
 			return at
 		}
 		b, ok := opens(text, begin)
-		if !ok || b.by == KindUser && !s.speaks() {
+		if !ok || b.By == toolcall.Person && !s.speaks() {
 			return at
 		}
-		end := s.end(text, begin, b.name)
+		end := s.end(text, begin, b.Name)
 		if end < 0 {
 			return at
 		}
@@ -356,14 +319,14 @@ func tails(text string) []core.Span {
 			break
 		}
 		i += max(0, len(s)-longestName)
-		b, ok := blockNamed[s[i+2:len(s)-1]]
+		b, ok := toolcall.Elements()[s[i+2:len(s)-1]]
 		if !ok {
 			break
 		}
 		begin := i
 		for begin >= 0 {
-			if begin = strings.LastIndex(s[:begin], "<"+b.name); begin >= 0 && startsLine(s, begin) {
-				if o, ok := opens(s, begin); ok && o.name == b.name {
+			if begin = strings.LastIndex(s[:begin], "<"+b.Name); begin >= 0 && startsLine(s, begin) {
+				if o, ok := opens(s, begin); ok && o.Name == b.Name {
 					break
 				}
 			}

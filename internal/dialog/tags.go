@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // protocolTags are the elements of the agents' text protocols: calls, their arguments, wrappers of results, and the
@@ -14,7 +15,7 @@ var protocolTags = func() map[string]bool {
 	for n := range textTools() {
 		m[n] = true
 	}
-	for n := range Elements() {
+	for n := range toolcall.Elements() {
 		m[n] = true
 	}
 	for n := range strings.FieldsSeq(`path file files content diff args arguments result results regex file_pattern

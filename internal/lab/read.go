@@ -136,7 +136,7 @@ func readJournal(d *transcript.Document, s *score.Session) {
 		}
 		s.Messages = append(s.Messages, e.Original)
 		o := origins(&talk, &e.Original)
-		if d.Origin == "claudecode" && bytes.Contains(e.Original.Source, []byte(`"isMeta":true`)) && onlyText(e.Original.Parts) {
+		if d.Origin == "claudecode" && e.Original.Program && onlyText(e.Original.Parts) {
 			o = slices.Repeat([]score.Origin{score.OriginInjected}, len(e.Original.Parts))
 		}
 		s.Origins = append(s.Origins, o)

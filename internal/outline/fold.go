@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // maxSignature limits a signature, in bytes: longer ones are data, not signatures.
@@ -161,8 +163,11 @@ func Pack(paths []string, chars int, define func(path string) (string, error)) F
 	return f
 }
 
+// FileHead begins the text of a block.
+const FileHead = "## File Context: "
+
 func wrap(path, text string) string {
-	return "<system-reminder>\n## File Context: " + path + "\n" + text + "\n</system-reminder>"
+	return toolcall.ReminderOpen + "\n" + FileHead + path + "\n" + text + "\n" + toolcall.ReminderClose
 }
 
 // units is the length of s in UTF-16 code units.

@@ -49,20 +49,10 @@ func Strip(s, keep string) string {
 }
 
 func clean(s string, replace func(rune) rune) string {
-	if isPlain(s) {
+	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0 { // the common case, printable ASCII
 		return s
 	}
 	return strings.Map(replace, s) // a byte that is not UTF-8 becomes U+FFFD
-}
-
-// isPlain is a fast check for the common case, printable ASCII.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // visible returns r, or U+FFFD if it is neither a visible character nor a space.

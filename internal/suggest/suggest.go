@@ -60,12 +60,7 @@ func Key(name string, names []string) string {
 
 // Fold removes common differences between names: it makes max-output, maxOutput and MAX_OUTPUT equal.
 func Fold(s string) string {
-	return strings.ToLower(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("-_ .", r) {
-			return -1
-		}
-		return r
-	}, s))
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(s))
 }
 
 // DidYouMean returns `; did you mean "NAME"?` for the closest of names, or "".

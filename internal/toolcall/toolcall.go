@@ -1,6 +1,6 @@
 // Package toolcall has the facts about calls to the tools of coding agents: which parameter names the file, which is the text that
-// an edit replaces or inserts, which the command. Each is a row of one table, which strategies, the gateway, the commands and the
-// measures read; what they conclude from it is their own.
+// an edit replaces or inserts, which the command; and about what their programs put into messages of the user. Each is a row of one
+// table, which strategies, the gateway, the commands and the measures read; what they conclude from it is their own.
 package toolcall
 
 import (
@@ -16,17 +16,21 @@ type Role uint16
 
 // The roles of parameters.
 const (
-	Path    Role = 1 << iota // the file that the call is about
-	Folder                   // the folder in which it runs or searches
-	Old                      // text that an edit replaces
-	New                      // text that an edit inserts
-	Whole                    // the whole text of a file
-	Patch                    // a patch or diff
-	Edits                    // a list of edits
-	Command                  // a command or program that runs
-	Query                    // a pattern, question or address
-	Prose                    // words for people and models
-	Name                     // another name of the subject
+	Path     Role = 1 << iota // the file that the call is about
+	Folder                    // the folder in which it runs or searches
+	Old                       // text that an edit replaces
+	New                       // text that an edit inserts
+	Whole                     // the whole text of a file
+	Patch                     // a patch or diff
+	Edits                     // a list of edits
+	Command                   // a command or program that runs
+	Query                     // a pattern, question or address
+	Prose                     // words for people and models
+	Name                      // another name of the subject
+	Notebook                  // the file, of cells
+	Cell                      // that an edit is about
+	Mode                      // of an edit: to insert, replace or delete
+	Every                     // whether an edit replaces every place with the old text
 )
 
 // parameters are the names of parameters in the tools of Aider, Antigravity, Claude Code, Cline, Codex, Copilot, Cursor, Gemini CLI,
@@ -37,7 +41,9 @@ var parameters = func() (flat []parameter) {
 		role  Role
 		names string
 	}{
-		{Path, "file_path path filename file target_file absolute_path notebook_path relative_workspace_path relative_path uri"},
+		{Path, "file_path path filename file target_file absolute_path"},
+		{Path | Notebook, "notebook_path"},
+		{Path, "relative_workspace_path relative_path uri"},
 		{Folder, "workdir cwd directory_path dir_path search_path target_directory"},
 		{Old, "old_string old_str old_text old_source old_content target_content search"},
 		{New, "new_string new_str new_text new_source new_content replacement_content replacement replace insert_text code_edit"},
@@ -51,6 +57,9 @@ var parameters = func() (flat []parameter) {
 		{Query, "pattern query regex glob url search_term"},
 		{Query | Prose, "question subject description"},
 		{Name, "name id"},
+		{Cell, "cell_id"},
+		{Mode, "edit_mode"},
+		{Every, "replace_all"},
 		{New | Prose, "text"},
 		{Prose, "prompt plan todos thought active_form message result reason"},
 	} {

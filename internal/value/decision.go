@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A reader who continues the work needs the assistant's decisions and findings and the outcomes of checks, but seldom
@@ -40,9 +41,6 @@ var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|dec
 var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
 	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)`)
 
-// reportForms begin texts in which another agent, of a team or a task, reports its work.
-var reportForms = []string{"<teammate-message", "<task-notification", "<agent-message", "<subagent"}
-
 // keepReports keeps the prose of other agents' reports, newest first: nothing else in the conversation has it.
 func (w claims) keepReports(context.Context) error {
 	limit := w.spent() + reportShare*float64(w.o.Room)
@@ -65,11 +63,8 @@ func (w claims) keepReports(context.Context) error {
 
 // reports tells whether an injected text is another agent's report, not a notice in JSON.
 func (w *reading) reports(pass *Passage) bool {
-	first := w.c.Lines[pass.Lines.Start].Text
-	if !slices.ContainsFunc(reportForms, func(form string) bool { return strings.HasPrefix(first, form) }) {
-		return false
-	}
-	return !slices.ContainsFunc(w.c.Lines[pass.Lines.Start:pass.Lines.End], func(l Line) bool { return l.flat || strings.HasPrefix(l.Text, "{\"") })
+	e, ok := toolcall.Opens(w.c.Lines[pass.Lines.Start].Text)
+	return ok && e.By == toolcall.Agent && !slices.ContainsFunc(w.c.Lines[pass.Lines.Start:pass.Lines.End], func(l Line) bool { return l.flat || strings.HasPrefix(l.Text, "{\"") })
 }
 
 // keepDecisions keeps sentences of the assistant that give a cause, a choice or a finding.

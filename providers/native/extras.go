@@ -7,13 +7,13 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Additions to the text of a summary have Roo-Code's form, so that each program finds the other's.
 const (
-	reminderOpen   = "<system-reminder>\n"
-	reminderClose  = "\n</system-reminder>"
-	filesHead      = "## File Context: " // package outline writes it
+	reminderOpen   = toolcall.ReminderOpen + "\n"
+	reminderClose  = "\n" + toolcall.ReminderClose
 	workflowsHead  = "## Active Workflows\n"
 	workflowsIntro = "The following directives must be maintained across all future condensings:\n"
 )

@@ -7,7 +7,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/outline"
 	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // A shaper turns messages into the form for a model.
@@ -92,7 +94,7 @@ func renewed(p core.Part) bool {
 	if !ok {
 		return false
 	}
-	for _, begin := range []string{reminderOpen + filesHead, reminderOpen + workflowsHead, "<environment_details>"} {
+	for _, begin := range []string{reminderOpen + outline.FileHead, reminderOpen + workflowsHead, toolcall.DetailsOpen} {
 		if strings.HasPrefix(string(text), begin) {
 			return true
 		}

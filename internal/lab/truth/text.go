@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // longestRun is the number of words of the runs by which texts are compared.
@@ -160,7 +161,7 @@ var marks = sync.OnceValue(func() (m struct {
 	begin         []string
 },
 ) {
-	elements, users, begin := dialog.Programs()
+	elements, users, begin := toolcall.Programs()
 	// Go's expressions cannot refer back, so an element may end with another's tag: they are not nested.
 	of := func(names []string) *regexp.Regexp {
 		for i := range names {
@@ -205,6 +206,9 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 			if s = result; words != "" {
 				said = append(said, words)
 			}
+		}
+		if _, ok := p.(core.Text); ok && m.Role == core.RoleUser { // a program's text can hold words of the user
+			said = append(said, marks().user.FindAllString(s, -1)...)
 		}
 		others = append(others, s)
 	}

@@ -6,6 +6,7 @@ package truth
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -74,12 +75,17 @@ type sentence struct {
 // source records it; nil, and parts that are typed, are read by the elements that programs use.
 func Read(messages []core.Message, count func(string) int, typed func(message, part int) bool) *History {
 	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}}
-	asks := map[string]bool{}
+	asks, ticks := map[string]bool{}, map[string]int{}
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			ticks[clock(p)]++
+		}
+	}
 	for i := range messages {
 		m := &messages[i]
 		h.original[m.ID] = make([]string, len(m.Parts))
 		for j, p := range m.Parts {
-			own := typed == nil || typed(i, j)
+			own := (typed == nil || typed(i, j)) && !m.Program && (clock(p) == "" || ticks[clock(p)] < mostAlike)
 			if t, ok := p.(core.Text); ok && !own {
 				h.original[m.ID][j] = firstLine(string(t))
 			}
@@ -105,6 +111,20 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 	}
 	h.files, h.outcomes = readFiles(messages), readOutcomes(messages)
 	return h
+}
+
+// mostAlike is how many texts with a time or a date that are alike but for the numbers are nobody's who types.
+const mostAlike = 3
+
+var stampForm, numberForms = regexp.MustCompile(`^\W*(?:\S+ ){0,8}(?:\d{1,2}:\d\d|\d{4}-\d\d-\d\d)`), regexp.MustCompile(`\d+`)
+
+// clock returns a text with a time near its beginning without its numbers; empty for any other.
+func clock(p core.Part) string {
+	t, ok := p.(core.Text)
+	if !ok || !stampForm.MatchString(string(t)) {
+		return ""
+	}
+	return numberForms.ReplaceAllString(string(t), "")
 }
 
 // Measure compares a view with the history that it stands for. The cost is linear in both.

@@ -147,3 +147,24 @@ func TestWordsInProgramsTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramsInTheUsersRole: what the source records as a program's, and the time that a program tells again and again, is not missed as
+// the user's, and is wrong under their name.
+func TestProgramsInTheUsersRole(t *testing.T) {
+	meta := coretest.User(core.Text("Watch the build until it is green."))
+	meta.Program = true
+	history := conversation(say("Never delete table 12."), []core.Message{meta},
+		say("The time in Lisbon is 10:01."), say("The time in Lisbon is 10:02."), say("The time in Lisbon is 10:03."), say("Meet me at 10:30."))
+	if r := measure(history, summary("¶ user\nNever delete table 12.\nMeet me at 10:30.")); r.SentencesGone != 0 || r.WrongAuthor != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := measure(history, summary("¶ user\nThe time in Lisbon is 10:03.\nWatch the build until it is green.")); r.SentencesGone != 2 || r.WrongAuthor != 2 {
+		t.Errorf("as the user's: %+v", r)
+	}
+	// Roo Code's text for an answer to a result, which its format records as a tool's.
+	history = conversation(say("[attempt_completion] Result:\nThe user has provided feedback on the results.\n<feedback>\nAsk me before you call it done.\n</feedback>"))
+	r := truth.Read(history, words, func(int, int) bool { return false }).Measure(summary("¶ user\nAsk me before you call it done."))
+	if r.WrongAuthor != 0 || r.Claims != 1 {
+		t.Errorf("feedback: %+v", r)
+	}
+}

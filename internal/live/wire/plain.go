@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Plain returns a hash of a message of the Messages API that stays the same when Claude Code goes on with another model:
@@ -62,7 +63,7 @@ func (p *plainer) content(raw []byte) {
 
 // text adds a text without reminders; nothing if it has nothing else.
 func (p *plainer) text(s string) {
-	const begin, end = "<system-reminder>", "</system-reminder>"
+	const begin, end = toolcall.ReminderOpen, toolcall.ReminderClose
 	for {
 		i := strings.Index(s, begin)
 		if i < 0 {
@@ -89,7 +90,7 @@ func Remind(message []byte) []byte {
 	var blocks [][]byte
 	add := func(text string) {
 		if text != "" {
-			blocks = append(blocks, rawjson.SetField([]byte(`{"type":"text"}`), "text", rawjson.AppendQuote(nil, "<system-reminder>\n"+text+"\n</system-reminder>")))
+			blocks = append(blocks, rawjson.SetField([]byte(`{"type":"text"}`), "text", rawjson.AppendQuote(nil, toolcall.ReminderOpen+"\n"+text+"\n"+toolcall.ReminderClose)))
 		}
 	}
 	content := rawjson.Field(message, "content")

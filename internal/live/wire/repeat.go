@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // Newest returns the messages without texts of the system that a later text of the system repeats, and for each
@@ -93,5 +94,5 @@ func newest(raw []byte, begins []string, later map[string]bool) []byte {
 
 // textOf returns a reminder without the space and the tag that agents put around some.
 func textOf(s string) string {
-	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "<system-reminder>"))
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), toolcall.ReminderOpen))
 }

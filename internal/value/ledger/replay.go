@@ -117,12 +117,15 @@ func (l *Ledger) edits(f *File, args []byte, m int) {
 	if old == "" && text == "" {
 		return
 	}
-	if mode := rawjson.Text(rawjson.Field(args, "edit_mode")); old == "" && mode != "insert" && rawjson.Field(args, "notebook_path") != nil {
-		if old = f.cell(rawjson.Text(rawjson.Field(args, "cell_id"))); old == "" {
+	if mode := toolcall.First(args, toolcall.Mode); old == "" && mode != "insert" && toolcall.First(args, toolcall.Notebook) != "" {
+		if old = f.cell(toolcall.First(args, toolcall.Cell)); old == "" {
 			f.Runs = nil // which lines the cell had is not known
 		}
 	}
-	all := string(rawjson.Field(args, "replace_all")) == "true" || string(rawjson.Field(args, "replaceAll")) == "true"
+	all := false
+	for every := range toolcall.Values(args, toolcall.Every) {
+		all = all || rawjson.IsTrue(every)
+	}
 	f.Edit(strings.ReplaceAll(old, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"), all, m)
 }
 

@@ -154,7 +154,7 @@ type DescribeResponse struct {
 	Doc      string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`         // what it does; the first sentence appears in lists
 	Settings []*Setting             `protobuf:"bytes,4,rep,name=settings,proto3" json:"settings,omitempty"`
 	Sdk      string                 `protobuf:"bytes,5,opt,name=sdk,proto3" json:"sdk,omitempty"` // name and version of the library that implements this protocol, for logs
-	// What the plugin may do: hides, rewrites, inserts, asks_models. None: it declares nothing and is not restricted.
+	// What the plugin may do: hides, rewrites, inserts, asks_models; keeps_words: no word of the user is lost. None: it is not restricted.
 	// Otherwise the host rejects an answer that does something else, and ends a call that asks for a model.
 	Abilities     []string `protobuf:"bytes,6,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	unknownFields protoimpl.UnknownFields

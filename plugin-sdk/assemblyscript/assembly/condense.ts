@@ -246,7 +246,7 @@ export class Edit {
   }
 }
 
-/** Describes a provider. Abilities: hides, rewrites, inserts, asks_models; the host rejects an answer that does anything else. */
+/** Describes a provider. Abilities: hides, rewrites, inserts, asks_models, keeps_words; the host rejects an answer that does anything else. */
 export class Strategy {
   private encoded: Writer = new Writer();
 

@@ -7,7 +7,7 @@
 //     name: 'my_plugin',               // lower-case letters, digits, underscores
 //     version: '0.1.0',
 //     doc: 'What it does. The first sentence appears in lists.',
-//     abilities: ['hides'],            // all that it does: hides, rewrites, inserts, asks_models; without it, anything is allowed
+//     abilities: ['hides'],            // all that it does: hides, rewrites, inserts, asks_models, keeps_words; without it, anything is allowed
 //     settings: { keep: { default: 10, doc: 'Messages to keep.', was: ['recent'] } }, // was: former names, which are read as well
 //     check: (settings) => settings.keep < 1 ? [{ key: 'keep', message: 'must be at least 1' }] : [],
 //     condense: async (call, settings) => { … },

@@ -1,6 +1,6 @@
 // Settings: their description by a strategy, and the values of a user.
 
-const ABILITIES = ['hides', 'rewrites', 'inserts', 'asks_models']
+const ABILITIES = ['hides', 'rewrites', 'inserts', 'asks_models', 'keeps_words']
 
 // describe returns the description of strategy for the host. It throws if strategy is invalid.
 export function describe(strategy) {

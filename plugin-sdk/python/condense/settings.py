@@ -8,7 +8,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 from . import condense_pb2 as pb
 
 
-ABILITIES = ("hides", "rewrites", "inserts", "asks_models")
+ABILITIES = ("hides", "rewrites", "inserts", "asks_models", "keeps_words")
 
 
 class Problem(NamedTuple):

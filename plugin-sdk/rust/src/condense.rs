@@ -2,7 +2,7 @@
 //! plugin-sdk/wasm.md has the list, are read and written here by hand. Do not change this file.
 #![allow(dead_code)]
 
-/// Describes a provider. Abilities: hides, rewrites, inserts, asks_models; the host rejects an answer that does anything else.
+/// Describes a provider. Abilities: hides, rewrites, inserts, asks_models, keeps_words; the host rejects an answer that does anything else.
 pub struct Strategy {
     pub name: &'static str,
     pub version: &'static str,

@@ -28,6 +28,7 @@ type sessionLine struct {
 	logical   string // uuid of the line before a boundary
 	sidechain bool
 	summary   bool // it is the summary of a compaction
+	meta      bool // Claude Code wrote it: a hook, a scheduled task, the text of a skill
 	error     bool // it reports an error of the API and is never sent
 	time      time.Time
 	message   []byte
@@ -112,6 +113,8 @@ func (l *sessionLine) parse(r jsonl.Row) {
 			l.sidechain = rawjson.IsTrue(v)
 		case "isCompactSummary":
 			l.summary = rawjson.IsTrue(v)
+		case "isMeta":
+			l.meta = rawjson.IsTrue(v)
 		case "isApiErrorMessage":
 			l.error = rawjson.IsTrue(v)
 		case "timestamp":
@@ -178,7 +181,7 @@ func (s *sessionFile) messages(data []byte) ([]session.Message, error) {
 }
 
 func (l *sessionLine) decode() (core.Message, *syntax.Error) {
-	m := core.Message{Role: core.Role(l.kind), Time: l.time, Source: slices.Clip(l.Raw)}
+	m := core.Message{Role: core.Role(l.kind), Program: l.meta, Time: l.time, Source: slices.Clip(l.Raw)}
 	if !rawjson.IsObject(l.message) {
 		e := &syntax.Error{Found: syntax.Article(l.kind) + ` line without "message"`, Want: `an object as "message"`}
 		if l.message != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/items"
@@ -222,17 +223,12 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 	return c, nil
 }
 
-// contexts are how user messages begin that Codex wrote.
-var contexts = []string{
-	"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<user_shell_command>",
-	"<turn_aborted>", "<skill>", "<subagent_notification>",
-}
-
 // contextual reports whether a message of the user was written by Codex.
 func contextual(parts []core.Part) bool {
 	return slices.ContainsFunc(parts, func(p core.Part) bool {
 		t, ok := p.(core.Text)
 		s := strings.TrimLeft(string(t), " \t\r\n")
-		return ok && slices.ContainsFunc(contexts, func(c string) bool { return len(s) >= len(c) && strings.EqualFold(s[:len(c)], c) })
+		e, _ := toolcall.Begins(s)
+		return ok && e.Agent == "codex"
 	})
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/transcript/internal/blocks"
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -106,8 +107,12 @@ func decodeRecord(raw []byte) (all []core.Message, model string, bad *syntax.Err
 	return all, model, bad
 }
 
-// notSent are the beginnings of user contents that Gemini CLI does not send again: commands, and its own additions.
-var notSent = []string{"/", "?", "<session_context>", "<hook_context>"}
+// notSent reports whether a user's content begins so that Gemini CLI does not send it again: a command, or its own addition.
+func notSent(text string) bool {
+	text = strings.TrimSpace(text)
+	e, _ := toolcall.Begins(text)
+	return e.Agent == "gemini" || text != "" && strings.ContainsRune("/?", rune(text[0]))
+}
 
 // userMessages returns the results among parts and the user's message.
 func userMessages(parts []core.Part) []core.Message {
@@ -121,8 +126,7 @@ func userMessages(parts []core.Part) []core.Message {
 	}
 	if len(said) > 0 {
 		first, _ := said[0].(core.Text)
-		begins := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(string(first)), prefix) }
-		if slices.ContainsFunc(notSent, begins) {
+		if notSent(string(first)) {
 			said = nil
 		}
 	}

@@ -164,7 +164,7 @@ func (w *writer) user(raw []byte, g *session.Group) []byte {
 	if len(parts) == 0 {
 		return nil
 	}
-	if text := strings.TrimSpace(blocks.Join(parts)); slices.ContainsFunc(notSent, func(prefix string) bool { return strings.HasPrefix(text, prefix) }) {
+	if notSent(blocks.Join(parts)) {
 		parts = slices.Insert(parts, 0, core.Part(core.Text("Message: "))) // Gemini CLI would not send it
 	}
 	return rawjson.SetField(raw, "content", w.content(rawjson.Field(raw, "content"), parts))

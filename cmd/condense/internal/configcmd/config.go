@@ -349,7 +349,7 @@ names it last lets it act at the threshold, too. It has no settings of its own: 
 declare a provider of the strategy slidingwindow and name it in the chain.`
 
 func printStrategy(w io.Writer, s strategyListing) {
-	term.Printf(w, "%s\n\n%s\n\nAbilities: %s.\n", s.Name, term.Indented{Text: s.Doc, By: ""}, s.Abilities)
+	term.Printf(w, "%s\n\n%s\n\nAbilities: %s.\n", s.Name, term.Indented{Text: s.Doc, By: ""}, s.Abilities.Told())
 	if len(s.Settings) > 0 {
 		term.Printf(w, "\nSettings:\n")
 	}

@@ -281,7 +281,7 @@ func printPart(a *cli.App, r *trustRequest, p part, sign change) {
 		term.Printf(a.Stdout, "      %s\n", visible(s))
 	}
 	if d, ran := plugins.Known(ap.is); ran {
-		term.Printf(a.Stdout, "      abilities %s\n", visible(d.Abilities.String()))
+		term.Printf(a.Stdout, "      abilities %s\n", visible(d.Abilities.Told()))
 	}
 }
 

@@ -111,7 +111,7 @@ func within(folder, program string) string {
 // page returns the Markdown page of a strategy.
 func page(name, doc string, may core.Abilities, settings []registry.Setting) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\nAbilities: %s.\n", name, strings.TrimSpace(doc), may)
+	fmt.Fprintf(&b, "# %s\n\n%s\n\nAbilities: %s.\n", name, strings.TrimSpace(doc), may.Told())
 	if len(settings) == 0 {
 		b.WriteString("\nIt has no settings.\n")
 		return []byte(b.String())

@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	_ "embed"
 	"io"
 	"log/slog"
 	"strings"
@@ -13,35 +14,17 @@ import (
 )
 
 // repairs tell an author how to repair a broken rule. The rule itself states its requirement.
-var repairs = map[string]string{
-	"answer":             "return the messages unchanged if there is nothing to do, or an error if you cannot shorten them",
-	"valid-parts":        "put only texts, images and opaque blocks into results, and no part that is nil or a pointer",
-	"known-ids":          "leave the ID of a message of your own empty; the host assigns one",
-	"unique-ids":         "return each message once; copy its parts into a message without an ID if you want them twice",
-	"keep-order":         "return messages in the order of the request: iterate over them once, and omit or replace",
-	"keep-role":          "hide the message and add one of your own, of kind summary or marker, instead of changing its role",
-	"new-role":           "give a message of your own the role user or assistant and the kind summary or marker",
-	"keep-protected":     "skip messages with Protected set, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
-	"keep-system":        "skip system messages, as core.KeepGroups does",
-	"keep-request":       "keep the messages that req.Unanswered returns, and rewrite only tool results in them; core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) keep them",
-	"keep-words":         "keep texts of users as they are, replace parts of them by a mark such as [… 3 lines left out] or [redacted], or hide the message; put your own text into a new message",
-	"not-empty":          "hide a message that would be empty, or keep a text that says what was removed",
-	"keep-calls":         "keep calls and results in their messages; rewrite the arguments of a call, not its ID or its tool",
-	"keep-pairs":         "keep or hide whole groups of calls and results, as core.KeepGroups (Go), call.hideUnless (Node) and call.hide_unless (Python) do",
-	"keep-pending":       "keep every message that core.Pending returns: its result is still to come",
-	"no-split":           "put a message of your own before or after a group of core.Groups, and never after a last call",
-	"keep-media":         "replace what you remove by a text such as [… image left out]",
-	"keep-reasoning":     "return reasoning unchanged, or remove all of it",
-	"first-role":         "keep the first user message, or begin with a summary whose role is user",
-	"declared-abilities": "declare what your provider does (Only in Go, abilities in Node and Python), or do not do it",
-	"no-growth":          "count what you insert with the host's counter, and do not rewrite what would not get smaller",
+var repairs = func() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(repairsText) {
+		rule, repair, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all[rule] = repair
+	}
+	return all
+}()
 
-	"return":          "check indices and nil before use; the log above has the trace of the panic",
-	"answer-ordinary": "return a result; return an error only for what you cannot do",
-	"heed-context":    "check ctx.Err() in loops and pass ctx to everything that waits; return an error that wraps it",
-	"leave-request":   "clone slices before you change them, as slices.Clone(req.Messages) does",
-	"plausible-usage": "report what the model's API reported, and zero if no model was asked",
-}
+//go:embed repairs.txt
+var repairsText string
 
 // A fault is a rule that was broken, and how.
 type fault struct{ rule, text string }

@@ -218,11 +218,11 @@ func (i *installation) show(s *install.Staged, approved, sandbox string) {
 	term.Printf(w, "  asset        %s, %s bytes\n  sha256       %s\n", s.Asset, size.Group(int(s.Size)), s.SHA256)
 	switch former, ran := plugins.Known(approved); {
 	case s.About == nil:
-		term.Printf(w, "  abilities    unknown: the release has no %s; %s\n", install.ManifestFile, core.Abilities(0))
+		term.Printf(w, "  abilities    unknown: the release has no %s; %s\n", install.ManifestFile, core.Abilities(0).Told())
 	case ran && former.Abilities != m.Abilities:
-		term.Printf(w, "  abilities    %s\n               were: %s\n", m.Abilities, former.Abilities)
+		term.Printf(w, "  abilities    %s\n               were: %s\n", m.Abilities.Told(), former.Abilities.Told())
 	default:
-		term.Printf(w, "  abilities    %s\n", m.Abilities)
+		term.Printf(w, "  abilities    %s\n", m.Abilities.Told())
 	}
 	env := "PATH, LANG, LC_*, TZ and nothing else"
 	if len(m.Env) > 0 {

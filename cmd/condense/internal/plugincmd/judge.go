@@ -183,7 +183,7 @@ func judge(ctx context.Context, a *cli.App, trial *plugins.Trial, items []lab.It
 		return nil, err
 	}
 	trial.Remember(d)
-	card := &judgeCard{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.String(), ReadyMS: millis(time.Since(begun))}
+	card := &judgeCard{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.Told(), ReadyMS: millis(time.Since(begun))}
 	report := coretest.Examine(ctx, plugin)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

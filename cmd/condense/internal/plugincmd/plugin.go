@@ -172,7 +172,7 @@ func printAbout(w io.Writer, doc string, may core.Abilities, settings []registry
 	if doc != "" {
 		term.Printf(w, "            %s\n", strings.Join(strings.Fields(doc), " "))
 	}
-	term.Printf(w, "  abilities %s\n", may)
+	term.Printf(w, "  abilities %s\n", may.Told())
 	registry.Nested(settings, func(s registry.Setting, _ int) {
 		term.Printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
 		if len(s.Default) > 0 && len(s.Fields) == 0 {
