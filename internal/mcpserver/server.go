@@ -215,6 +215,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	if sel != (recall.Selection{Grep: sel.Grep}) { // lines are those of a result, not of its call
 		pieces = slices.DeleteFunc(pieces, func(p recall.Piece) bool { return p.Context })
 	}
+	sel.Short = in.What == "" && in.Handle == "" && in.Message == "" && in.File == "" // in the whole conversation
 	limit := maxText
 	if in.Tokens > 0 {
 		limit = min(in.Tokens, maxTokens) * perToken

@@ -303,3 +303,17 @@ func ref(t *testing.T, text string) recall.Ref {
 	}
 	return refs[0]
 }
+
+// A match in a line of many thousand bytes does not cost all of them.
+func TestMatchInALongLine(t *testing.T) {
+	line := `{"content":"` + strings.Repeat("é lorem ipsum ", 2000) + "the needle" + strings.Repeat(" dolor é", 2000) + `"}`
+	p, err := recall.ParsePattern("needle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := recall.Selection{Grep: p, Short: true}
+	got, _, err := s.Of(t.Context(), "first line\n"+line+"\nlast needle")
+	if err != nil || len(got) > 700 || !strings.HasPrefix(got, "2:…") || !strings.Contains(got, "the needle dolor") || !strings.HasSuffix(got, "…\n3:last needle\n") || !utf8.ValidString(got) {
+		t.Errorf("%d bytes, %v: %s", len(got), err, got)
+	}
+}

@@ -83,6 +83,7 @@ func after(text string, n int) int {
 type Selection struct {
 	Lines      Lines
 	Grep       *Pattern
+	Short      bool // of a long line with a match, only what is next to it
 	Head, Tail int // lines; 0 means all
 }
 
@@ -119,7 +120,7 @@ func (s *Selection) Of(ctx context.Context, text string) (selected, what string,
 		}
 		return cut, fmt.Sprintf("lines %d-%d of %s", is.From, is.To, size.Group(all)), nil
 	}
-	matches, err := s.Grep.lines(ctx, cut, is.From)
+	matches, err := s.Grep.lines(ctx, cut, is.From, s.Short)
 	if err != nil {
 		return "", "", err
 	}
@@ -154,25 +155,51 @@ func ParsePattern(text string) (*Pattern, error) {
 
 // lines returns the lines of text that match, each with its number; the first line has the number first. It stops
 // when ctx is done: a large pattern takes long in a long text, though its time is linear.
-func (p *Pattern) lines(ctx context.Context, text string, first int) ([]string, error) {
+func (p *Pattern) lines(ctx context.Context, text string, first int, short bool) ([]string, error) {
 	var found []string
 	for n := first; text != ""; n++ {
 		end := after(text, 1)
 		line := text[:end]
 		text = text[end:]
 		r := &untilDone{ended: ctx.Err, text: strings.TrimRight(line, "\r\n")}
-		match := p.re.MatchReader(r)
+		match := p.re.FindReaderIndex(r)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the pattern takes too long for this text; use a simpler one, or fewer lines: %w", err)
 		}
-		if match {
+		if match != nil {
 			if !strings.HasSuffix(line, "\n") {
 				line += "\n"
+			}
+			if short {
+				line = around(strings.TrimRight(line, "\r\n"), match[0], match[1]) + "\n"
 			}
 			found = append(found, strconv.Itoa(n)+":"+line)
 		}
 	}
 	return found, nil
+}
+
+// around returns a line; of a long one, such as arguments in JSON, what is next to a match.
+func around(line string, from, to int) string {
+	const long, side = 600, 200 // bytes
+	if len(line) <= long {
+		return line
+	}
+	from, to = max(0, from-side), min(len(line), max(from+side, min(to, from+long))+side)
+	for from > 0 && !utf8.RuneStart(line[from]) {
+		from--
+	}
+	for to < len(line) && !utf8.RuneStart(line[to]) {
+		to++
+	}
+	cut := line[from:to]
+	if from > 0 {
+		cut = "…" + cut
+	}
+	if to < len(line) {
+		cut += "…"
+	}
+	return cut
 }
 
 // untilDone reads text until a context ends.
