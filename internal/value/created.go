@@ -1,7 +1,6 @@
 package value
 
 import (
-	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -18,7 +17,8 @@ const (
 	createdShare = 0.08 // of the room, for identifiers
 	createdLong  = 240  // bytes of a line that are looked at
 	createdLook  = 40   // lines of a result, at either end
-	createdShort = 80   // bytes of a line that is listed as it is
+	createdEach  = 3
+	createdShort = 80 // bytes of a line that is listed as it is
 	createdName  = "made: "
 )
 
@@ -50,12 +50,20 @@ type creation struct {
 	line      int // with it; -1 if a former extract lists it
 }
 
-// creates reports whether p is the result of a call, with these arguments, that started or created something.
-func (w *reading) creates(p *Passage, args string) bool {
-	family := dialog.FamilyOf(p.Name)
-	return p.Kind == dialog.KindToolResult && !p.partial && (family == dialog.FamilyDelegate ||
-		family == dialog.FamilyCommand && (createsByCommand.MatchString(cmp.Or(p.Target, args)) || w.inBackground(p)) ||
-		(family == dialog.FamilyUnknown || family == dialog.FamilyWeb) && createsByTool.MatchString(p.Name))
+// madeIn returns the form of the identifiers in p, if it is a result of a call that started or created something; else nil.
+func (w *reading) madeIn(p *Passage) *regexp.Regexp {
+	if p.Kind != dialog.KindToolResult || p.partial {
+		return nil
+	}
+	switch family := dialog.FamilyOf(p.Name); {
+	case family == dialog.FamilyDelegate:
+		return agentForm
+	case family == dialog.FamilyCommand && !createsByCommand.MatchString(p.Target) && !w.inBackground(p):
+		return commitForm // of a script
+	case family == dialog.FamilyCommand, (family == dialog.FamilyUnknown || family == dialog.FamilyWeb) && createsByTool.MatchString(p.Name):
+		return identifierForm
+	}
+	return nil
 }
 
 // inBackground reports whether the answer of a shell says that its command goes on running.
@@ -93,29 +101,13 @@ func (w *reading) created() (all []creation) {
 			all = append(all, creation{id, line, -1})
 		}
 	}
-	args := map[string]int{} // the passages of calls
 	for p := range w.c.Passages {
 		pass := &w.c.Passages[p]
-		if pass.Kind == dialog.KindToolCall {
-			args[pass.call] = p
-			continue
-		}
-		call := ""
-		if c, ok := args[pass.call]; ok && pass.Target == "" && pass.Kind == dialog.KindToolResult {
-			call = w.original(&w.c.Passages[c])
-		}
-		if !w.creates(pass, call) {
-			continue
-		}
-		form, delegates := identifierForm, dialog.FamilyOf(pass.Name) == dialog.FamilyDelegate
-		if delegates {
-			form = agentForm
-		}
-		kept := 0
-		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			const each = 3 // of a result
+		form := w.madeIn(pass)
+		for l, kept := pass.Lines.Start, 0; form != nil && l < pass.Lines.End && kept < createdEach; l++ {
 			text := strings.TrimSpace(w.c.Lines[l].Text)
-			if kept == each || !delegates && l >= pass.Lines.Start+createdLook && l < pass.Lines.End-createdLook && !commitForm.MatchString(text) {
+			commit := commitForm.MatchString(text)
+			if form == identifierForm && !commit && l >= pass.Lines.Start+createdLook && l < pass.Lines.End-createdLook {
 				continue
 			}
 			id := identifierIn(text, form)
@@ -126,7 +118,7 @@ func (w *reading) created() (all []creation) {
 			w.c.Lines[l].repeated = false // it differs from the others in what counts
 			at[id] = pass.Message
 			entry := createdName + text
-			if !commitForm.MatchString(text) && (delegates || len(text) > createdShort || w.inBackground(pass)) {
+			if !commit && (form == agentForm || len(text) > createdShort || w.inBackground(pass)) {
 				entry = createdName + toolName(pass.Name) + " " + id + ": " + digest(pass.Target)
 			}
 			all = append(all, creation{id, oneLine(entry, openLong), l})

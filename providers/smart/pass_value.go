@@ -82,22 +82,11 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		o.Room, o.Words, o.Limit, o.Account, o.Shares = o.Room+above, o.Words+above, o.Limit+above, "", &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
-	held := map[string]core.Message{}
-	left := before
-	for rest, n := w.holdRequest(left, res.Messages, held); err == nil && rest != nil; rest, n = w.holdRequest(left, res.Messages, held) {
-		if left = rest; n < o.Limit {
-			o.Room, o.Words, o.Limit = max(1, o.Room-n), max(1, o.Words-n), o.Limit-n
-		}
-		res, err = value.Shorten(ctx, left, o)
+	if err == nil {
+		res, err = w.besideRequest(ctx, before, res, o)
 	}
 	if err != nil {
 		return err
-	}
-	for i := range res.Messages {
-		if m, ok := held[res.Messages[i].ID]; ok {
-			res.Tokens += m.Tokens - res.Messages[i].Tokens
-			res.Messages[i] = m
-		}
 	}
 	w.took(before, &res)
 	if res.Tokens >= core.TotalTokens(before) {
@@ -107,42 +96,44 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	return nil
 }
 
-// holdRequest returns the messages before a choice of lines with those of the user's newest request that would return to its result, view:
-// cut as short as they must stay, or if they are that already, held, with a mark in place of what the user said, and the tokens that this
-// takes from the room of all others. It returns nil if there are none.
-func (w chooser) holdRequest(before, view []core.Message, held map[string]core.Message) (rest []core.Message, taken int) {
+// besideRequest returns res, the result for messages, or one with less of all else if the user's newest request returns to it, cut as short
+// as it must stay. What the user said in it takes no room if that alone exceeds the limit: truncation will cut it.
+func (w chooser) besideRequest(ctx context.Context, messages []core.Message, res value.Result, o value.Options) (value.Result, error) {
 	req := *w.req
-	req.Messages = before
-	has, back := map[string]int{}, map[string]core.Message{}
-	for i := range view {
-		has[view[i].ID] = view[i].Tokens
+	req.Messages = messages
+	has, back, sum := map[string]int{}, map[string]core.Message{}, 0
+	for i := range res.Messages {
+		has[res.Messages[i].ID] = res.Messages[i].Tokens
 	}
-	for _, m := range core.KeepRequest(&req, view) {
+	for _, m := range core.KeepRequest(&req, res.Messages) {
 		if m.ID != "" && m.Tokens > has[m.ID] {
 			back[m.ID] = m
+			sum += m.Tokens
 		}
 	}
-	if len(back) == 0 {
-		return nil, 0
+	if sum == 0 {
+		return res, nil
 	}
-	rest = slices.Clone(before)
-	shorter := slices.ContainsFunc(before, func(m core.Message) bool { return back[m.ID].Tokens > 0 && back[m.ID].Tokens < m.Tokens })
-	for i := range rest {
-		m, ok := back[rest[i].ID]
-		if !ok {
-			continue
-		}
-		if rest[i] = m; !shorter {
-			held[m.ID] = m
-			said := func(p core.Part) bool { _, result := p.(core.ToolResult); return !result }
-			if rest[i].Protected = true; m.Role == core.RoleUser && slices.ContainsFunc(m.Parts, said) {
-				rest[i].Parts = append(slices.DeleteFunc(slices.Clone(m.Parts), said), core.Text(value.GapMark))
-				rest[i].Tokens = core.MessageTokens(req.Counter, rest[i])
-				taken += m.Tokens - rest[i].Tokens
+	said := func(p core.Part) bool { _, result := p.(core.ToolResult); return !result }
+	messages = slices.Clone(messages)
+	for i := range messages {
+		m, ok := back[messages[i].ID]
+		if m.Protected = true; ok {
+			if sum > o.Limit && m.Role == core.RoleUser && slices.ContainsFunc(m.Parts, said) {
+				m.Parts = append(slices.DeleteFunc(slices.Clone(m.Parts), said), core.Text(value.GapMark))
+				m.Tokens = core.MessageTokens(req.Counter, m)
 			}
+			messages[i] = m
 		}
 	}
-	return rest, taken
+	res, err := value.Shorten(ctx, messages, o)
+	for i := range res.Messages {
+		if m, ok := back[res.Messages[i].ID]; ok {
+			res.Tokens += m.Tokens - res.Messages[i].Tokens
+			res.Messages[i] = m
+		}
+	}
+	return res, err
 }
 
 // took reports the effect of the choice of lines.
