@@ -21,7 +21,7 @@ const readerBudget = "12%"
 // interview compares strategies by the questions that a reader can still answer.
 func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	for flag, set := range map[string]bool{
-		"rounds": c.rounds > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
+		"rounds": c.rounds > 0, "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
 		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
 	} {
 		if set {
