@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -90,7 +91,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	}
 	text := b.String()
 	if c.output == "json" {
-		text = plain.JSON(text)
+		text = rawjson.Visible(text)
 	}
 	if c.save != "" {
 		var all strings.Builder

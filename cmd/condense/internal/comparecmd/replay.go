@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
-	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -138,7 +138,7 @@ func (c *comparison) printReplay(a *cli.App, r *lab.ReplayReport) error {
 	}
 	switch c.output {
 	case "json":
-		text = plain.JSON(text)
+		text = rawjson.Visible(text)
 	case "csv":
 		return term.PrintData(a.Stdout, []byte(text))
 	}
