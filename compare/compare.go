@@ -14,7 +14,7 @@
 // condense the messages before the cut, and measures the result against the messages of the
 // agent and the user after it. The [Report] has a row for every result, tables of means with intervals,
 // paired differences, verdicts and warnings. The same seed gives the same report, whatever the
-// number of jobs or shards ([Merge]). No model is called except by strategies that use one.
+// number of jobs. No model is called except by strategies that use one.
 //
 // docs/comparing-measures.md has the formula of every measure, how it can mislead, and the JSON of a
 // report. The command is condense compare.
@@ -37,8 +37,6 @@ type (
 	Options = lab.Options
 	// A Budget says where sessions are cut and how many tokens a strategy may leave.
 	Budget = lab.Budget
-	// A Shard is a part of the sessions: number Index, from 1, of Count.
-	Shard = lab.Shard
 	// A Report is the result of a comparison. Its JSON is stable: Report.WriteJSON writes it.
 	Report = lab.Report
 	// A Difference says by how much one strategy is above another in a measure, paired by cut,
@@ -80,10 +78,6 @@ func Demo() []Item { return lab.Demo() }
 // ParseBudget reads a budget: "25%" of the prefix, a context window such as "32k" or "128000", or
 // "real" for the recorded compactions.
 func ParseBudget(s string) (Budget, error) { return lab.ParseBudget(s) }
-
-// Merge returns the report on all sessions of reports, one for each shard of a run. It is the
-// report of a single run over all of them, byte for byte except for the times.
-func Merge(reports ...*Report) (*Report, error) { return lab.Merge(reports...) }
 
 // ReadReport reads the output of [Report.WriteJSON].
 func ReadReport(r io.Reader) (*Report, error) { return lab.ReadReport(r) }

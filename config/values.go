@@ -12,16 +12,6 @@ import (
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// YAML returns v as a configuration file, without the values that v leaves to the defaults. The
-// error is the error of [New] for values that are not valid by themselves.
-func (v Values) YAML() (string, error) {
-	layer, errs := v.layer(&Options{})
-	if err := errs.ordered(); err != nil {
-		return "", err
-	}
-	return writeYAML((&Config{}).showObject(layer.values, atTop, nil))
-}
-
 // layer checks v by itself.
 func (v Values) layer(opts *Options) (*checker, Errors) {
 	text, err := json.Marshal(v)

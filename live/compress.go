@@ -26,8 +26,8 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// Gateways that send requests to vendors themselves ask /v1/compress for the messages to send, and may report the
-// vendor's usage at /v1/usage. Both follow the contract of headroom's proxy, which such gateways support:
+// Gateways that send requests to vendors themselves ask /v1/compress for the messages to send. It follows the contract of
+// headroom's proxy, which such gateways support:
 // https://docs.headroomlabs.ai/docs/proxy. Two points go beyond it: handles are written only if the caller asks for
 // retrieve, or for the mode ccr, and can recall; and the system prompt and tools count towards the size if they are
 // sent.
@@ -275,8 +275,8 @@ func (q *question) apply(x *known) {
 	x.handles = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
 }
 
-// resume returns the messages that continue the session; own are the caller's. The state is stored now, because the
-// usage, which would store it later, may never be reported.
+// resume returns the messages that continue the session; own are the caller's. The state is stored now: the gateway does
+// not see the vendor's answer, which would store it later.
 func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compressed, error) {
 	in := x.sessions.Of(x.key, x.start)
 	if err := x.sessions.Reach(ctx, in, x.r, x.rolling); err != nil {
@@ -311,7 +311,6 @@ func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compres
 	if a.handles, err = handlesIn(p, own); err != nil {
 		return nil, err
 	}
-	x.relays.add(&relay{x: &sending{plan: p}, returned: len(p.messages)})
 	p.letGo()
 	return a, nil
 }

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -326,8 +325,8 @@ func (x *plan) progress() (boundary, failed bool) {
 	if err != nil {
 		return true, false
 	}
-	p := dialog.ProgressOf(doc.Journal.View())
-	return p.Boundary != dialog.NoBoundary, p.Failed != ""
+	p := epoch.ProgressOf(doc.Journal.View())
+	return p.Boundary != epoch.NoBoundary, p.Failed != ""
 }
 
 // announce counts an epoch and logs it.

@@ -91,7 +91,6 @@ type findings struct {
 	bound     binding
 	twice     binding // models whose vendor counts cached tokens twice, as the log says
 	ingesters ingesters
-	relays    relays
 }
 
 // service is the state of the gateway for its operators.
@@ -284,8 +283,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case t.mcp:
 		g.serveMCP(out, r, s, &t)
-	case t.headroom != nil:
-		t.headroom(g, out, r, s, &t)
+	case t.compress:
+		g.serveCompress(out, r, s, &t)
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	default:

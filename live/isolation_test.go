@@ -253,7 +253,6 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 		refused(tokens.of["acme"], "/dead/v1/models/"+query, "")
 		refused(tokens.of["acme"], "/nowhere?key="+query, "")
 		refused(tokens.of["acme"], "/v1/compress?key="+query, `{"messages":1}`)
-		refused(tokens.of["acme"], "/v1/usage", `{"session_id":"none","usage":{"input_tokens":1}}`)
 		refused(tokens.of["acme"], "/mcp?key="+query, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"handle":"0123456789"}}}`)
 		with["X-Test"] = "repeat the key"
 		send(t, http.MethodPost, server.URL+"/v1/messages", with, []byte(`{"model":"claude-opus-5-5","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`))

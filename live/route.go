@@ -26,7 +26,6 @@ type target struct {
 	compact  bool               // asks for a compaction
 	own      bool               // is for a page of the gateway itself
 	mcp      bool
-	headroom handler // answers a request that clients send to headroom's proxy; nil for other requests
 	// Asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages.
 	compress bool
 	token    string
@@ -38,8 +37,6 @@ type target struct {
 
 	profile, mode string // as named by the request
 }
-
-type handler func(*Gateway, http.ResponseWriter, *http.Request, *settings, *target)
 
 // A stray is a request that is forwarded to no upstream. It records the reason.
 type stray struct {
@@ -131,11 +128,9 @@ func (s *settings) answers(t *target, h http.Header) bool {
 		}
 		return true
 	}
-	t.headroom = headroomPaths[t.path]
-	if t.headroom == nil {
+	if t.compress = t.path == "/v1/compress"; !t.compress {
 		return false
 	}
-	t.compress = strings.HasPrefix(t.path, "/v1/")
 	if isBearer && t.token == "" && !s.door.Open() {
 		t.token, t.bearer = bearer, true // callers of this API can send no other header
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // agents are the formats of tools whose files hold more than is sent.
-var agents = []string{"aisdk", "claudecode", "codex", "copilot", "gemini", "opencode", "pi", "roo"}
+var agents = []string{"claudecode", "codex", "copilot", "gemini", "opencode", "pi", "roo"}
 
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
@@ -449,7 +449,6 @@ func fuzzFormat(f *testing.F, format string) {
 
 func FuzzClaudeCode(f *testing.F) { fuzzAgent(f, "claudecode") }
 func FuzzCodex(f *testing.F)      { fuzzAgent(f, "codex") }
-func FuzzAISDK(f *testing.F)      { fuzzAgent(f, "aisdk") }
 func FuzzOpenCode(f *testing.F)   { fuzzAgent(f, "opencode") }
 func FuzzGemini(f *testing.F)     { fuzzAgent(f, "gemini") }
 func FuzzCopilot(f *testing.F)    { fuzzAgent(f, "copilot") }

@@ -361,7 +361,7 @@ func TestEachCallGetsOneAnswer(t *testing.T) {
 		"anthropic": `"tool_result"`, "claudecode": `"tool_result"`, "openai": `"role":"tool"`, "responses": `"function_call_output"`,
 		"codex": `"function_call_output"`, "gemini": `"functionResponse"`, "gemini-api": `"functionResponse"`, "bedrock-converse": `"toolResult"`,
 		"pi": `"role":"toolResult"`, "copilot": `"tool.execution_complete"`, "roo": `"tool_use_id"`,
-		"opencode": `"type":"tool"`, "aisdk": `"output-available"`, "trace": `"tool_result"`, "condense": `"type":"tool_result"`,
+		"opencode": `"type":"tool"`, "trace": `"tool_result"`, "condense": `"type":"tool_result"`,
 	}
 	image := core.Image{MediaType: "image/png", Data: "iVBORw0KGgo="}
 	for _, f := range transcript.Formats() {

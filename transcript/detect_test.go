@@ -41,28 +41,6 @@ func TestUnknownFormatIsNeverReadAsAnEmptyConversation(t *testing.T) {
 	}
 }
 
-// The messages of the AI SDK's user interfaces, of any version, alone or in an object.
-func TestDetectTellsUIMessages(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{
-		`[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]},{"id":"2","role":"assistant","parts":[{"type":"text","text":"hi"}]}]`,
-		`{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"hello"}]}]}`,
-		`[{"id":"0","role":"user","content":"hello"},{"id":"1","role":"assistant","content":"","toolInvocations":[{"state":"result","toolCallId":"c","toolName":"x","result":"much"}]}]`,
-	} {
-		if d := read(t, data, ""); d.Format != "aisdk" || d.Journal.Len() == 0 {
-			t.Errorf("%s: read as %s, %d messages", data, d.Format, d.Journal.Len())
-		}
-	}
-	for _, data := range []string{
-		`{"id":"ses_1","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"hi"}]}`,
-		`[{"role":"user","content":"hello"},{"role":"assistant","content":[{"type":"text","text":"hi"}]}]`,
-	} {
-		if format, _ := transcript.Detect([]byte(data)); format == "aisdk" {
-			t.Errorf("%s: read as %s", data, format)
-		}
-	}
-}
-
 // What Claude Code 2.1 sends was read as OpenAI's, with a system prompt of nothing, because
 // there is a message of the system among the others.
 func TestRequestOfClaudeCodeIsAnthropics(t *testing.T) {

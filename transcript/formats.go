@@ -8,7 +8,6 @@ import (
 
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/aider"
-	"github.com/condensehq/condense/transcript/internal/aisdk"
 	"github.com/condensehq/condense/transcript/internal/anthropic"
 	"github.com/condensehq/condense/transcript/internal/claudecode"
 	"github.com/condensehq/condense/transcript/internal/codec"
@@ -38,7 +37,6 @@ var codecs = []codec.Codec{
 	opencode.Codec,
 	gemini.Codec,
 	roo.Codec,
-	aisdk.Codec,
 	trace.Codec,
 	responses.Codec,
 	geminiapi.Codec,

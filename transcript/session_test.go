@@ -126,26 +126,6 @@ func TestSessionsSayWhatTheAgentSends(t *testing.T) {
 				one(core.RoleAssistant, core.Text("It is the rounding.")),
 			},
 		},
-		"aisdk": {
-			all: []core.Message{
-				one(core.RoleUser, core.Text("The total of an order is wrong."), image),
-				one(
-					core.RoleAssistant, core.Reasoning{Text: "Rounding?", Signature: "sig"}, core.Text("Let me look."),
-					core.ToolCall{ID: "call_1", Name: "bash", Args: `{"command": "go test ./..."}`},
-					core.ToolCall{ID: "call_2", Name: "read", Args: `{"path": "nowhere.go"}`},
-					core.ToolCall{ID: "call_3", Name: "list", Args: `{}`},
-				),
-				one(
-					core.RoleTool,
-					core.ToolResult{CallID: "call_1", Content: []core.Part{core.Text("ok  shop")}},
-					core.ToolResult{CallID: "call_2", Content: []core.Part{core.Text("File not found")}, IsError: true},
-					core.ToolResult{CallID: "call_3", Content: []core.Part{core.Text(`{"files": ["order.go"]}`)}},
-				),
-				one(core.RoleAssistant, core.Text("It is the rounding.")),
-				one(core.RoleUser, core.Text("Go on.")),
-				one(core.RoleAssistant, core.ToolCall{ID: "call_4", Name: "edit", Args: `{"path": "order.go"}`}),
-			},
-		},
 		"copilot": {
 			all: []core.Message{
 				one(core.RoleUser, core.Text("<current_datetime>2026-06-18</current_datetime>\n\nThe total of an order is wrong."), image),
@@ -173,7 +153,7 @@ func TestSessionsSayWhatTheAgentSends(t *testing.T) {
 		switch format { // those that are written too
 		case "copilot", "pi":
 			name = "session.jsonl"
-		case "aisdk", "gemini", "opencode":
+		case "gemini", "opencode":
 			name = "session.json"
 		}
 		d := read(t, files(t, format)[name], "")
@@ -228,22 +208,6 @@ s-2 assistant summary: "Got it. Thanks for the a"
 	}
 	if d.Model != "gemini-3-pro" {
 		t.Errorf("model %q", d.Model)
-	}
-}
-
-// What version 4 of the AI SDK stored is read too.
-func TestAISDKVersion4(t *testing.T) {
-	t.Parallel()
-	const want = `u1 user: "What is the time?"
-a1 assistant: call c1 clock("{}")
-a1.2 tool: result c1: "12:00"
-a1.3 assistant: "Noon."
-a2 assistant: call c2 clock("{}")
-a2.2 tool: result c2: "{\"hour\":13}"
-a2.3 assistant: "And one."
-`
-	if diff := cmp.Diff(want, outline(read(t, files(t, "aisdk")["version4.json"], ""))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -334,10 +298,6 @@ func TestBrokenSessionsThatAreOnlyRead(t *testing.T) {
 		{"gemini", "{\"sessionId\":\"s\",\"projectHash\":\"p\"}\n{\"id\":\"m\",\"type\":\"user\",\"content\":[3]}", `f: line 2: message 1: found 3 as a part of content; want an object`},
 		{"copilot", `{"type":"session.start","data":{"sessionId":"s"}}` + "\n" + `{"type":"assistant.message","data":{"content":"","toolRequests":[{"name":"n"}]}}`, `f: line 2: message 1: found a tool request block without "toolCallId"; want a string, and one as name`},
 		{"copilot", `{"type":"session.start","data":{"sessionId":"s"}}` + "\n" + `{"data":{}}`, `f: line 2: message 1: found an event block without "type"; want a string`},
-		{"aisdk", `[{"role":"user","parts":[{"text":"x"}]}]`, `f: line 1: message 1: found a part block without "type"; want a string that is not empty`},
-		{"aisdk", `[{"role":"robot","parts":[]}]`, `f: line 1: message 1: found the "role" "robot"; want user, assistant or system`},
-		{"aisdk", `[{"role":"assistant","parts":[{"type":"tool-x"}]}]`, `f: line 1: message 1: found a tool block without "toolCallId"; want a string`},
-		{"aisdk", `[{"role":"assistant"}]`, `f: line 1: message 1: found a message without "parts"; want an array as "parts"`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"robot"}}`, `f: line 2: message 1: found the "role" "robot"; want user, assistant or toolResult`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user"}}`, `f: line 2: message 1: found a message without "content"; want a message in the shape of the vendor's API`},
 		{"pi", session + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[{"type":"text"}]}}`, `f: line 2: message 1: found a text block without "text"; want a string`},

@@ -64,7 +64,7 @@ type Facts struct {
 	Turns   int  // the model's answers in the whole conversation
 	Last    Last // the last epoch
 
-	Boundary bool // a piece of work has just ended: see dialog.ProgressOf
+	Boundary bool // a piece of work has just ended: see [ProgressOf]
 	Failed   bool // a command has failed and was not repaired since
 	Waited   int  // the model's answers since an epoch began to wait for a boundary
 

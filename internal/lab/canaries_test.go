@@ -68,15 +68,6 @@ func TestCanaries(t *testing.T) {
 	if again := run(t, items, opts, lab.Strategy{Name: "talk", Key: "talk", Provider: core.ProviderFunc(keepTalk)}, window("window", "budget"), window("half", "half")); encode(t, again) != encode(t, r) {
 		t.Error("another report from the cache")
 	}
-	opts.Cache = ""
-	var parts []*lab.Report
-	for i := range 3 {
-		opts.Shard = lab.Shard{Index: i + 1, Count: 3}
-		parts = append(parts, run(t, items, opts, lab.Strategy{Name: "talk", Key: "talk", Provider: core.ProviderFunc(keepTalk)}, window("window", "budget"), window("half", "half")))
-	}
-	if merged, err := lab.Merge(parts...); err != nil || encode(t, merged) != encode(t, r) {
-		t.Errorf("three shards merged are not one run: %v", err)
-	}
 }
 
 // TestRulesSurviveFormats: with smart, what the user forbids, requires and limits is there after every round,

@@ -5,7 +5,7 @@
 // [Strategy] condense the messages before the cut, and measures the result against what the agent and
 // the user wrote after it (package score). The [Report] has a row for every result, tables of means with
 // intervals, paired differences, verdicts and warnings. The same seed gives the same report, whatever
-// the number of jobs or shards ([Merge]).
+// the number of jobs.
 //
 // No model is called except by strategies that use one. [NewPlan] estimates what they would spend.
 // [Examine] shows one result message by message.

@@ -133,10 +133,7 @@ func TestEvidenceIntervals(t *testing.T) {
 		}
 		r.Sessions, r.Evidence = append(r.Sessions, lab.SessionInfo{Name: e.Session, Hash: e.Session}), append(r.Evidence, e)
 	}
-	r, err := lab.Merge(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = lab.Concluded(r)
 	if l := r.EvidenceLines[0]; l.Questions != 320 || l.Kept.Mean != 0.5 || l.Kept.High-l.Kept.Low < 0.5 {
 		t.Errorf("of eight conversations: %+v", l)
 	}

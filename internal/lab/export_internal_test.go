@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,4 +30,13 @@ func RunAt(ctx context.Context, s *score.Session, at, room, limit int, strategy 
 func Payback(name string) float64 {
 	turns, _ := ratiosOf(&score.Session{Usage: map[int]score.Usage{1: {Model: "claude-sonnet-4-5"}, 9: {Model: name}, 12: {}}}).payback(100_000, 20_000, 0, core.Usage{})
 	return turns
+}
+
+// Concluded returns a report on the results of r, with everything derived anew.
+func Concluded(r *Report) *Report {
+	out := &Report{Format: r.Format, Seed: r.Seed, Encoding: r.Encoding, Repeat: r.Repeat, ByFolder: r.ByFolder, Peers: r.Peers, Strategies: r.Strategies, Budgets: r.Budgets}
+	out.Sessions, out.Skipped, out.Rows = slices.Clone(r.Sessions), slices.Clone(r.Skipped), slices.Clone(r.Rows)
+	out.Rounds, out.Canaries, out.Evidence = slices.Clone(r.Rounds), slices.Clone(r.Canaries), slices.Clone(r.Evidence)
+	out.conclude()
+	return out
 }

@@ -143,18 +143,6 @@ func TestParseBudget(t *testing.T) {
 	}
 }
 
-func TestParseShard(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		in string
-		ok bool
-	}{{"1/1", true}, {"3/8", true}, {"0/8", false}, {"9/8", false}, {"1/0", false}, {"1", false}, {"", false}, {"1/2/3", false}, {"01/2", false}} {
-		if s, err := lab.ParseShard(c.in); (err == nil) != c.ok || c.ok && s.String() != c.in {
-			t.Errorf("%q: got %v, %v", c.in, s, err)
-		}
-	}
-}
-
 func read(t *testing.T, name, text string) *score.Session {
 	t.Helper()
 	e, err := tokens.Open(tokens.Chars4)

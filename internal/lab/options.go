@@ -47,8 +47,6 @@ type Options struct {
 	// Outputs gets every session and result at cuts and with gold evidence, as lines of JSON; nil means nobody does.
 	// Results from the cache are not written.
 	Outputs io.Writer
-	// Shard is the part of the sessions to compare; zero means all. See [Merge].
-	Shard Shard
 	// MaxUSD stops the run when model calls have cost this much, as far as prices are known; zero
 	// means no limit. Running calls finish, so a little more may be spent. Finished sessions are
 	// reported.
@@ -60,34 +58,6 @@ type Options struct {
 	// for byte.
 	Now func() time.Time
 }
-
-// A Shard is a part of the sessions: those at the positions Index-1, Index-1+Count and so on of the list, counted
-// from 0.
-type Shard struct {
-	Index int `json:"index"` // from 1
-	Count int `json:"count"`
-}
-
-// ParseShard reads "i/n".
-func ParseShard(s string) (Shard, error) {
-	var sh Shard
-	if n, err := fmt.Sscanf(s, "%d/%d", &sh.Index, &sh.Count); err != nil || n != 2 || s != sh.String() || sh.check() != nil {
-		return Shard{}, fmt.Errorf("shard %q: want i/n with i from 1 to n", s)
-	}
-	return sh, nil
-}
-
-// String returns s as ParseShard reads it.
-func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
-
-func (s Shard) check() error {
-	if s != (Shard{}) && (s.Count < 1 || s.Index < 1 || s.Index > s.Count) {
-		return fmt.Errorf("shard %s: want i/n with i from 1 to n", s)
-	}
-	return nil
-}
-
-func (s Shard) has(i int) bool { return s.Count < 2 || i%s.Count == s.Index-1 }
 
 // A Progress is the state of a run.
 type Progress struct {
@@ -137,7 +107,7 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 		seen[b.String()] = true
 	}
 	e, err := tokens.Open(out.Encoding)
-	return out, e, errors.Join(err, out.Shard.check(), checkRoundsFormat(out.RoundsFormat))
+	return out, e, errors.Join(err, checkRoundsFormat(out.RoundsFormat))
 }
 
 // A Strategy is one provider or a chain of them, to be compared.

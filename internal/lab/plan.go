@@ -37,12 +37,9 @@ func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Opt
 		}
 	}
 	silent := map[string]bool{}
-	for i, it := range items {
+	for _, it := range items {
 		if ctx.Err() != nil {
 			return p, ctx.Err()
-		}
-		if !o.Shard.has(i) {
-			continue
 		}
 		n, err := r.plan(ctx, it, &p, silent)
 		if err != nil {

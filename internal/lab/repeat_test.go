@@ -161,28 +161,13 @@ func TestRepeatWithAFailure(t *testing.T) {
 	}
 }
 
-// At the cost limit no further run begins. Shards add up to one comparison, and must have as many runs.
-func TestRepeatLimitAndShards(t *testing.T) {
+// At the cost limit no further run begins.
+func TestRepeatLimit(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
 	s, calls := moodily(0)
 	if _, err := lab.Run(t.Context(), small()[:1], []lab.Strategy{s}, &lab.Options{Budgets: budgets(t, "25%"), MaxUSD: 2}); !errors.Is(err, lab.ErrMaxCost) || calls.Load() != 2 {
 		t.Errorf("got %v after %d calls for a dollar each", err, calls.Load())
-	}
-	opts := lab.Options{Budgets: budgets(t, "25%"), Cache: t.TempDir(), Repeat: 2}
-	whole := run(t, small()[:2], opts, s)
-	var parts []*lab.Report
-	for i := range 2 {
-		opts.Shard = lab.Shard{Index: i + 1, Count: 2}
-		parts = append(parts, run(t, small()[:2], opts, s))
-	}
-	merged, err := lab.Merge(parts...)
-	if err != nil || encode(t, merged) != encode(t, whole) {
-		t.Errorf("two shards merged are not one run (%v)", err)
-	}
-	parts[1].Repeat = 3
-	if _, err := lab.Merge(parts...); err == nil || !strings.Contains(err.Error(), "runs") {
-		t.Errorf("shards with two and three runs are merged: %v", err)
 	}
 	if _, err := lab.Run(t.Context(), nil, []lab.Strategy{s}, &lab.Options{Repeat: -1}); err == nil || !strings.Contains(err.Error(), "repeat -1") {
 		t.Errorf("-1 runs: %v", err)
@@ -253,8 +238,8 @@ func TestRepeatRoundsAndCanaries(t *testing.T) {
 			if again := run(t, items, opts, s, window("window", "budget")); encode(t, again) != encode(t, r) || calls.Load() != asked {
 				t.Errorf("from the cache comes another report, or %d more calls", calls.Load()-asked)
 			}
-			if whole, err := lab.Merge(r); err != nil || encode(t, whole) != encode(t, r) {
-				t.Errorf("merged alone it is another report (%v)", err)
+			if encode(t, lab.Concluded(r)) != encode(t, r) {
+				t.Error("concluded again it is another report")
 			}
 			opts.Repeat = 1
 			warned := false

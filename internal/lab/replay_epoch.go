@@ -33,8 +33,8 @@ func (x *play) decide(k int) (due, bool) {
 	d := epoch.Decide(f, x.when)
 	if d.Wait.ForWork() {
 		t := x.turns[k]
-		work := dialog.ProgressOf(x.session.Messages[lineage.Newest(x.authors[:t], epoch.Look):t])
-		f.Boundary, f.Failed = work.Boundary != dialog.NoBoundary, work.Failed != ""
+		work := epoch.ProgressOf(x.session.Messages[lineage.Newest(x.authors[:t], epoch.Look):t])
+		f.Boundary, f.Failed = work.Boundary != epoch.NoBoundary, work.Failed != ""
 		d = epoch.Decide(f, x.when)
 	}
 	x.live.Await(&d)

@@ -3,10 +3,8 @@ package lab
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -31,8 +29,6 @@ type Report struct {
 	ByFolder bool `json:"by_folder,omitempty"`
 	// Partial reports whether the run stopped before all sessions were finished.
 	Partial bool `json:"partial,omitempty"`
-	// Shard is the part of the sessions; absent for all sessions and for merged shards.
-	Shard *Shard `json:"shard,omitempty"`
 
 	// Peers are other programs in the list of --peers, also those that are missing on this machine.
 	Peers      []Peer         `json:"peers,omitempty"`
@@ -173,10 +169,6 @@ func (r *runner) report(partial bool) *Report {
 		Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder,
 		Partial: partial, Peers: r.opts.Peers, Strategies: slices.Clone(bounds),
 	}
-	if r.opts.Shard.Count > 1 {
-		sh := r.opts.Shard
-		out.Shard = &sh
-	}
 	for i := range r.strategies {
 		s := &r.strategies[i]
 		out.Strategies = append(out.Strategies, StrategyInfo{Name: s.Name, About: s.About, Key: s.Key, Apart: s.Unchecked || s.SizeOf != "", SizeOf: s.SizeOf})
@@ -275,65 +267,4 @@ func (r *Report) sort() {
 	})
 	slices.SortStableFunc(r.Canaries, func(a, b Canary) int { return strings.Compare(a.Session, b.Session) }) // they come in order
 	slices.SortStableFunc(r.Evidence, func(a, b Evidence) int { return strings.Compare(a.Session, b.Session) })
-}
-
-// Merge returns the report on all sessions from the reports on all shards. It equals the report of one run over all
-// sessions, byte for byte except for the times. It is an error if the reports do not belong together, if a shard is
-// missing or appears twice, or if a report is partial.
-func Merge(reports ...*Report) (*Report, error) {
-	if len(reports) == 0 {
-		return nil, errors.New("merge: no reports")
-	}
-	first := reports[0]
-	out := &Report{Format: first.Format, Seed: first.Seed, Encoding: first.Encoding, Repeat: first.Repeat, ByFolder: first.ByFolder, Peers: first.Peers, Strategies: first.Strategies, Budgets: first.Budgets}
-	have := map[int]bool{}
-	for i, r := range reports {
-		switch {
-		case r.Shard == nil && len(reports) > 1:
-			return nil, fmt.Errorf("merge: report %d is not a shard", i+1)
-		case r.Partial:
-			return nil, fmt.Errorf("merge: report %d is not finished: run its shard again", i+1)
-		case r.Format != first.Format || r.Seed != first.Seed || r.Encoding != first.Encoding:
-			return nil, fmt.Errorf("merge: report %d was made with another format, seed or encoding than the first", i+1)
-		case r.Repeat != first.Repeat:
-			return nil, fmt.Errorf("merge: report %d has %d runs of strategies that ask a model, the first %d", i+1, r.Repeat, first.Repeat)
-		case r.ByFolder != first.ByFolder:
-			return nil, fmt.Errorf("merge: report %d and the first do not both have intervals over folders", i+1)
-		case !reflect.DeepEqual(r.Strategies, first.Strategies):
-			return nil, fmt.Errorf("merge: report %d has other strategies than the first", i+1)
-		case !reflect.DeepEqual(r.Budgets, first.Budgets):
-			return nil, fmt.Errorf("merge: report %d has other budgets than the first", i+1)
-		}
-		if r.Shard != nil {
-			switch {
-			case r.Shard.Count != first.Shard.Count:
-				return nil, fmt.Errorf("merge: report %d is shard %s, the first is %s", i+1, r.Shard, first.Shard)
-			case have[r.Shard.Index]:
-				return nil, fmt.Errorf("merge: shard %s appears twice", r.Shard)
-			}
-			have[r.Shard.Index] = true
-		}
-		out.Sessions = append(out.Sessions, r.Sessions...)
-		out.Skipped = append(out.Skipped, r.Skipped...)
-		out.Rows = append(out.Rows, r.Rows...)
-		out.Rounds = append(out.Rounds, r.Rounds...)
-		out.Canaries = append(out.Canaries, r.Canaries...)
-		out.Evidence = append(out.Evidence, r.Evidence...)
-	}
-	if first.Shard != nil {
-		for i := 1; i <= first.Shard.Count; i++ {
-			if !have[i] {
-				return nil, fmt.Errorf("merge: shard %s is missing", Shard{i, first.Shard.Count})
-			}
-		}
-	}
-	names := map[string]bool{}
-	for i := range out.Sessions {
-		if names[out.Sessions[i].Name] {
-			return nil, fmt.Errorf("merge: session %s appears in two shards", out.Sessions[i].Name)
-		}
-		names[out.Sessions[i].Name] = true
-	}
-	out.conclude()
-	return out, nil
 }

@@ -28,12 +28,7 @@ func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options
 	if err := checkStrategies(strategies); err != nil {
 		return nil, err
 	}
-	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now(), outputs: newOutputs(o.Outputs)}
-	for i, it := range items {
-		if o.Shard.has(i) {
-			r.items = append(r.items, it)
-		}
-	}
+	r := &runner{opts: o, items: items, encoding: encoding, strategies: strategies, start: o.Now(), outputs: newOutputs(o.Outputs)}
 	if o.Cache != "" {
 		if r.cache, err = openCache(o.Cache); err != nil {
 			return nil, err

@@ -205,34 +205,6 @@ func TestSameSeedSameReport(t *testing.T) {
 	}
 }
 
-func TestShardsMerged(t *testing.T) {
-	t.Parallel()
-	testkit.Slow(t)
-	items := small()[3:]
-	opts := lab.Options{Budgets: budgets(t, "25%"), Rounds: 2}
-	whole := run(t, items, opts, window("window", "budget"))
-	var parts []*lab.Report
-	for i := range 3 {
-		opts.Shard = lab.Shard{Index: 3 - i, Count: 3}
-		parts = append(parts, run(t, items, opts, window("window", "budget")))
-	}
-	merged, err := lab.Merge(parts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if encode(t, merged) != encode(t, whole) {
-		t.Error("three shards merged are not one run")
-	}
-	other := run(t, items, lab.Options{Shard: lab.Shard{Index: 1, Count: 3}}, window("window", "budget"))
-	for name, reports := range map[string][]*lab.Report{
-		"missing": parts[:2], "twice": {parts[0], parts[1], parts[1]}, "other budgets": {parts[0], parts[1], other}, "none": nil, "no shard": {parts[0], whole},
-	} {
-		if _, err := lab.Merge(reports...); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
 func TestCache(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -374,10 +346,6 @@ func TestRunRefuses(t *testing.T) {
 		},
 		"appears twice": func() error {
 			_, err := lab.Run(t.Context(), nil, nil, &lab.Options{Budgets: budgets(t, "25%", "25.0%")})
-			return err
-		},
-		"shard 3/2": func() error {
-			_, err := lab.Run(t.Context(), nil, nil, &lab.Options{Shard: lab.Shard{Index: 3, Count: 2}})
 			return err
 		},
 		"o200k_base": func() error {

@@ -45,10 +45,7 @@ func TestVerdicts(t *testing.T) {
 		{"noise", 20, func(int) float64 { return 0.5 + 0.2*rng.NormFloat64() }, "no difference shown between", false},
 		{"too few", 3, func(int) float64 { return 0.9 }, "not enough sessions (3 of the 6 needed)", false},
 	} {
-		r, err := lab.Merge(rows(c.sessions, c.f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := lab.Concluded(rows(c.sessions, c.f))
 		v := r.Verdicts[0]
 		if !strings.Contains(v.Text, c.want) || v.Shown != c.shown {
 			t.Errorf("%s: got %q (shown %v), want %q", c.name, v.Text, v.Shown, c.want)
@@ -70,10 +67,7 @@ func TestAVerdictSaysWhatTheWinnerLoses(t *testing.T) {
 			noise := float64(i/2%3) / 100 // by session
 			in.Rows[i].Values["errors"], in.Rows[i].Values["recent"], in.Rows[i].Values["ms"] = errors[k]+noise*float64(1-k), recent[k]+noise*float64(1-k), ms[k]
 		}
-		r, err := lab.Merge(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := lab.Concluded(in)
 		return r.Verdicts[0]
 	}
 	v := report([2]float64{0.06, 0.24}, [2]float64{0.8, 0.4}, [2]float64{140, 0.2})
@@ -142,10 +136,7 @@ func TestIntervalsOverFolders(t *testing.T) {
 	}
 	few := rows(20, func(i int) float64 { return 0.6 + float64(i%3)/100 })
 	few.ByFolder = true // all are in one
-	r, err := lab.Merge(few)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := lab.Concluded(few)
 	if v := r.Verdicts[0]; v.Text != "not enough folders (1 of the 6 needed)" || v.Shown {
 		t.Errorf("20 sessions in a folder: %q, shown %v", v.Text, v.Shown)
 	}
@@ -193,10 +184,7 @@ func TestAVerdictNeedsGain(t *testing.T) {
 				in.Rows[i].Values[lab.MeasureGain] = c.gain(i / 2)
 			}
 		}
-		r, err := lab.Merge(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := lab.Concluded(in)
 		for _, v := range r.Verdicts { // over all modes, and of the mode
 			if v.Shown != c.shown || !strings.HasPrefix(v.Text, c.text) || !strings.HasPrefix(v.Disagreement, c.want) || (c.want == "") != (v.Disagreement == "") || len(v.ByGain) > 0 != (c.want != "") {
 				t.Errorf("%s: got %q, %q, shown %v", c.name, v.Text, v.Disagreement, v.Shown)

@@ -3,10 +3,8 @@
 package plain
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -70,30 +68,6 @@ func Abbreviate(s string) string {
 		return string(r[:longest]) + "…"
 	}
 	return s
-}
-
-// JSON returns text, which an encoder of JSON wrote, with \u in place of the characters in its
-// strings that the encoder leaves and a terminal may act on.
-func JSON(text string) string {
-	invisible := func(r rune) bool {
-		return r > '~' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
-	}
-	if strings.IndexFunc(text, invisible) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !invisible(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // Clip makes text from a request safe for a message: at most 80 bytes, printable ASCII.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/registry"
@@ -38,7 +37,7 @@ func Examine(ctx context.Context, p config.Provider, pin string) (found []config
 	for range mostStarts {
 		d, err := Describe(ctx, p, pin)
 		if d != nil && warnings == nil {
-			warnings = resolver.Renamed([]string{"settings"}, settings, d.Settings)
+			warnings = Renamed([]string{"settings"}, settings, d.Settings)
 		}
 		bad, refuses := errors.AsType[*wire.SettingsError](err)
 		switch {
@@ -87,6 +86,25 @@ func refusedFaults(d *wire.Description, bad *wire.SettingsError, settings map[st
 		}
 	}
 	return faults
+}
+
+// Renamed returns a warning for each setting, below the path at, that has a former name.
+func Renamed(at []string, settings map[string]json.RawMessage, known []registry.Setting) []config.ProviderFault {
+	var warnings []config.ProviderFault
+	for _, s := range known {
+		for _, was := range s.Was {
+			if _, set := settings[was]; set {
+				warnings = append(warnings, config.ProviderFault{
+					Key: append(slices.Clone(at), was), AtName: true, Warning: true, Problem: fmt.Sprintf("is called %s now", s.Name),
+				})
+			}
+		}
+		var inner map[string]json.RawMessage
+		if len(s.Fields) > 0 && json.Unmarshal(settings[s.Name], &inner) == nil {
+			warnings = append(warnings, Renamed(append(slices.Clone(at), s.Name), inner, s.Fields)...)
+		}
+	}
+	return warnings
 }
 
 // remove deletes the setting at a path, or the value that contains it, and reports whether there was one.

@@ -2,12 +2,28 @@ package testkit
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"testing"
 	"time"
 )
+
+// Program returns the path of the program condense of this checkout, whose root is at root: the one that CONDENSE_PROGRAM names,
+// so that CI links it once, or one that it builds as the file path.
+func Program(root, path string) (string, error) {
+	if built := os.Getenv("CONDENSE_PROGRAM"); built != "" {
+		return built, nil
+	}
+	build := exec.Command("go", "build", "-o", path, "./cmd/condense") //nolint:gosec,noctx // of tests, also before the first
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+}
 
 // Start starts cmd and returns its standard output.
 func Start(tb testing.TB, cmd *exec.Cmd) io.ReadCloser {

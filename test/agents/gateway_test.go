@@ -19,13 +19,7 @@ import (
 var folder string
 
 var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(folder, "condense")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/condense")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		return path, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
+	return testkit.Program(filepath.Join("..", ".."), filepath.Join(folder, "condense"))
 })
 
 func TestMain(m *testing.M) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/peers"
 )
 
@@ -21,9 +22,9 @@ func languageServer(t *testing.T) []string {
 func build(t *testing.T) string {
 	t.Helper()
 	const pkg = "../../cmd/condense"
-	program := filepath.Join(t.TempDir(), "condense.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	program, err := testkit.Program("../..", filepath.Join(t.TempDir(), "condense.exe"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	// The go command does not know that this test depends on those sources. It runs a cached
 	// test again if files have changed that the test opened.

@@ -288,10 +288,11 @@ type process struct {
 func newFleet(t *testing.T, vendor, database string) *fleet {
 	t.Helper()
 	dir := t.TempDir()
-	f := &fleet{t: t, program: filepath.Join(dir, "condense"), dir: dir}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", f.program, "github.com/condensehq/condense/cmd/condense").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	program, err := testkit.Program("../..", filepath.Join(dir, "condense"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	f := &fleet{t: t, program: program, dir: dir}
 	config := filepath.Join(dir, "fleet.yaml")
 	if err := os.WriteFile(config, []byte("default_profile: small\nprofiles: {small: {window: 16000}}\n"), 0o600); err != nil {
 		t.Fatal(err)

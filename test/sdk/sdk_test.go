@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 const root = "../.."
@@ -52,11 +54,9 @@ const tooSmall = 1000
 // build returns the path of the program.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "condense")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/condense")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v\n%s", err, out)
+	program, err := testkit.Program(root, filepath.Join(t.TempDir(), "condense"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }

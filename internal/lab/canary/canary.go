@@ -88,7 +88,7 @@ func Plant(set Set, messages []core.Message, name string, window int, seed uint6
 	if set == Second {
 		texts = second
 	}
-	for _, f := range texts {
+	for _, f := range familiesOf(texts) {
 		byType[f.kind] = append(byType[f.kind], f)
 	}
 	for k, t := range Types[:Said] {

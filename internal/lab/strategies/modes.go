@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -122,11 +123,11 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 	if name == p.Strategy {
 		name = p.Strategy + "-" + mode // the name alone has other settings
 	}
-	for n := 2; f.declared[name] != "" && f.declared[name] != plain.JSON(string(text)); n++ {
+	for n := 2; f.declared[name] != "" && f.declared[name] != rawjson.Visible(string(text)); n++ {
 		name = fmt.Sprintf("%s-%s-%d", p.Name, mode, n)
 	}
 	if f.declared[name] == "" {
-		f.declared[name] = plain.JSON(string(text))
+		f.declared[name] = rawjson.Visible(string(text))
 		f.order = append(f.order, name)
 	}
 	return name
@@ -143,7 +144,7 @@ func YAMLName(s string) string {
 		return s
 	}
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string, and a JSON string is one of YAML
-	return plain.JSON(string(text))
+	return rawjson.Visible(string(text))
 }
 
 // printf writes to b. Arguments cannot begin a line: names of files, modes and strategies come from outside.

@@ -1,4 +1,4 @@
-// The loop of loop-openai.mjs as a gateway runs it that asks headroom's proxy, through its client, for the messages to send, and reports the usage.
+// The loop of loop-openai.mjs as a gateway runs it that asks headroom's proxy, through its client, for the messages to send.
 import { HeadroomClient } from "headroom-ai";
 import OpenAI from "openai";
 import { spawnSync } from "node:child_process";
@@ -21,9 +21,7 @@ for (;;) {
   const compressed = await headroom.compress(messages, { model });
   if (!compressed.compressed) throw new Error("not compressed");
   saved += compressed.tokensSaved;
-  const { choices, usage } = await client.chat.completions.create({ model, tools, messages: compressed.messages });
-  const told = await fetch(`${at}/v1/usage`, { method: "POST", body: JSON.stringify({ session_id, usage }) });
-  if (!told.ok) throw new Error(`/v1/usage: ${told.status} ${await told.text()}`);
+  const { choices } = await client.chat.completions.create({ model, tools, messages: compressed.messages });
   const { message } = choices[0];
   messages.push({ role: "assistant", content: message.content, tool_calls: message.tool_calls });
   if (!message.tool_calls?.length) break;

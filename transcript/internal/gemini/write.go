@@ -94,7 +94,7 @@ type writer struct {
 }
 
 func (w *writer) view(entries []history.Entry) {
-	w.said = session.ViewOf(entries, func(raw []byte) int { all, _, _ := decodeRecord(raw); return len(all) }, false)
+	w.said = session.ViewOf(entries, func(raw []byte) int { all, _, _ := decodeRecord(raw); return len(all) })
 	w.names = map[string]string{}
 	groups := w.said.Groups
 	old := len(groups)

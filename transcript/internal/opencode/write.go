@@ -126,7 +126,7 @@ func (w *writer) note(raw []byte) {
 }
 
 func (w *writer) view(entries []history.Entry) {
-	w.said = session.ViewOf(entries, func(raw []byte) int { r, _ := decodeOpenCode(raw); return len(r.messages) }, false)
+	w.said = session.ViewOf(entries, func(raw []byte) int { r, _ := decodeOpenCode(raw); return len(r.messages) })
 	groups := w.said.Groups
 	for i := range groups { // new messages before the first one take their time and model from it
 		if groups[i].Record != nil && w.when.IsZero() {

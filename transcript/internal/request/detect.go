@@ -79,7 +79,7 @@ var (
 	openaiTypes    = []string{"image_url", "input_audio", "audio_url", "video_url", "file", "refusal"}
 	anthropicTypes = []string{"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
 	// ForeignFields are fields of other tools' messages, and foreignTypes their kinds of content. UI messages of the
-	// Vercel AI SDK (format aisdk), Gemini's API and OpenCode keep the content in parts; pi and the SDK's model
+	// Vercel AI SDK, Gemini's API and OpenCode keep the content in parts; pi and the SDK's model
 	// messages have blocks of these kinds. The input_ kinds are of OpenAI's Responses API.
 	ForeignFields = []string{"parts", "toolInvocations", "experimental_attachments"}
 	foreignTypes  = []string{

@@ -33,9 +33,8 @@ type View struct {
 	added map[string]core.ToolResult
 }
 
-// ViewOf returns the visible messages of entries. Steps returns the number of messages of a record. Merge says that
-// new assistant messages of several requests become one record.
-func ViewOf(entries []history.Entry, steps func(raw []byte) int, merge bool) *View {
+// ViewOf returns the visible messages of entries. Steps returns the number of messages of a record.
+func ViewOf(entries []history.Entry, steps func(raw []byte) int) *View {
 	of := recordsOf(entries, steps)
 	v := &View{added: map[string]core.ToolResult{}}
 	seen := map[*Record]bool{}
@@ -57,7 +56,7 @@ func ViewOf(entries []history.Entry, steps func(raw []byte) int, merge bool) *Vi
 		}
 		if n := len(v.Groups); n > 0 {
 			last := &v.Groups[n-1]
-			follows := r == nil && role == core.RoleAssistant && last.Role == role && (merge || e.Message.Role == core.RoleTool)
+			follows := r == nil && role == core.RoleAssistant && last.Role == role && e.Message.Role == core.RoleTool
 			if last.Record == r && (r != nil || follows) {
 				last.Entries = append(last.Entries, e)
 				continue

@@ -26,8 +26,8 @@ func (a *App) Names() config.Options {
 }
 
 // Checker checks the settings of providers with the models that the flags ask for.
-func (a *App) Checker() *resolver.Checker {
-	return &resolver.Checker{Registry: a.Strategies, Models: a.Models(), Unusable: func(c *config.Config, p config.Provider) error {
+func (a *App) Checker() *Checker {
+	return &Checker{Registry: a.Strategies, Models: a.Models(), Unusable: func(c *config.Config, p config.Provider) error {
 		_, err := Plugins().Approved(c, p)
 		return err
 	}}
@@ -41,9 +41,6 @@ func (a *App) Sound(c *config.Config) error {
 	}
 	return err
 }
-
-// A Reader is who reads conversations for a provider.
-type Reader = resolver.ProviderReader
 
 // Readers returns which language models would read conversations for the chain of r, a result of c.Resolve, and which providers would
 // be skipped.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -23,7 +22,7 @@ import (
 // path fails early. The command closes it.
 type Output struct {
 	Stdout io.Writer // or
-	file   *disk.Output
+	file   *File
 	zip    bool          // the file is compressed, as its name says or as it was
 	lock   *history.Lock // of the file that is replaced; nil if there is none
 }
@@ -40,7 +39,7 @@ func (a *App) Output(path, like string) (*Output, error) {
 	if path == "" || path == "-" {
 		return &Output{Stdout: a.Stdout}, nil
 	}
-	file, err := disk.Open(path, a.modeOf(like))
+	file, err := OpenFile(path, a.modeOf(like))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +100,7 @@ func (o *Output) Close() {
 
 // WriteFile writes a file. A new file gets the mode, before the umask.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
-	file, err := disk.Open(path, mode)
+	file, err := OpenFile(path, mode)
 	if err != nil {
 		return err
 	}
@@ -228,7 +227,7 @@ func (a *App) keepCopy(path string) error {
 		}
 		name = fmt.Sprintf("%s.bak-%d", path, n)
 	}
-	file, err := disk.Open(name, a.modeOf(path))
+	file, err := OpenFile(name, a.modeOf(path))
 	if err == nil {
 		err = file.Write(data)
 	}

@@ -33,7 +33,7 @@ type comparison struct {
 	writeModes                          string
 	tokenizer, profile                  string
 	output, save, against, failOn       string
-	shard, cache                        string
+	cache                               string
 	seed                                uint64
 	jobs, rounds, repeat                int
 	roundsFormat                        string
@@ -102,10 +102,9 @@ them.`,
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
 	f.StringVarP(&c.output, "output", "o", "table", "`format`: table, md, csv, json or html")
-	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against and for condense compare merge")
+	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against")
 	f.StringVar(&c.against, "against", "", "`file` of an earlier result, or a strategy of this one, to compare the others with")
 	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05,failed>0': differences from --against that the data show, and shares of failed cuts")
-	f.StringVar(&c.shard, "shard", "", "compare only part `i/n` of the sessions")
 	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: the session's; anthropic if that is only read)")
 	f.IntVar(&c.repeat, "repeat", 3, "`runs` of strategies that ask a language model, at every cut and budget, in rounds and with canaries; the others are deterministic and run once")
@@ -123,7 +122,6 @@ them.`,
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
-	cmd.AddCommand(compareMergeCommand(a))
 	return cmd
 }
 
@@ -201,12 +199,10 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		err = stopped(err, r, opts)
 	}
 	if len(r.Rows) == 0 && len(r.Canaries) == 0 && len(r.Evidence) == 0 {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case opts.Shard.Count < 2: // a shard may be empty, and merge needs it
-			return errors.Join(nothingCompared(r), modeMissing(r, c.modes))
 		}
+		return errors.Join(nothingCompared(r), modeMissing(r, c.modes))
 	}
 	if missing := modeMissing(r, c.modes); missing != nil {
 		term.Printf(a.Stderr, "%v\n", missing)
@@ -311,13 +307,6 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 			return nil, nil, fault("windows", err)
 		}
 		opts.Budgets = append(opts.Budgets, budget)
-	}
-	if c.shard != "" {
-		s, err := lab.ParseShard(c.shard)
-		if err != nil {
-			return nil, nil, fault("shard", err)
-		}
-		opts.Shard = s
 	}
 	if c.jobs < 1 {
 		return nil, nil, cli.Usage(cmd, "--jobs: %d is less than 1", c.jobs)

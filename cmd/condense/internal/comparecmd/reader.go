@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -21,7 +22,7 @@ const readerBudget = "12%"
 // interview compares strategies by the questions that a reader can still answer.
 func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	for flag, set := range map[string]bool{
-		"rounds": c.rounds > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
+		"rounds": c.rounds > 0, "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
 		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
 	} {
 		if set {
@@ -90,7 +91,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	}
 	text := b.String()
 	if c.output == "json" {
-		text = plain.JSON(text)
+		text = rawjson.Visible(text)
 	}
 	if c.save != "" {
 		var all strings.Builder

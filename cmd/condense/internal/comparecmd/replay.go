@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
-	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -73,7 +73,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 // replayOptions checks the flags of a replay.
 func (c *comparison) replayOptions(cmd *cobra.Command) (*lab.ReplayOptions, error) {
 	for flag, set := range map[string]bool{
-		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "shard": c.shard != "", "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.maxUSD > 0,
+		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.maxUSD > 0,
 	} {
 		if set {
 			return nil, cli.Usage(cmd, "--%s has no meaning with --replay, which has --policies, --prices and --windows", flag)
@@ -138,7 +138,7 @@ func (c *comparison) printReplay(a *cli.App, r *lab.ReplayReport) error {
 	}
 	switch c.output {
 	case "json":
-		text = plain.JSON(text)
+		text = rawjson.Visible(text)
 	case "csv":
 		return term.PrintData(a.Stdout, []byte(text))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
-	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -85,7 +85,7 @@ func printComparison(ctx context.Context, a *cli.App, c *comparison, r *lab.Repo
 	}
 	text := b.String()
 	if c.output == "json" {
-		text = plain.JSON(text)
+		text = rawjson.Visible(text)
 	}
 	if c.output == "csv" {
 		return term.PrintData(a.Stdout, []byte(text))

@@ -16,7 +16,7 @@ import (
 
 // searchEvidence measures the search.
 func searchEvidence(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
-	for _, name := range []string{"strategies", "budgets", "windows", "reader", "author", "rounds", "shard", "against", "fail-on", "save", "write-modes"} {
+	for _, name := range []string{"strategies", "budgets", "windows", "reader", "author", "rounds", "against", "fail-on", "save", "write-modes"} {
 		if cmd.Flags().Changed(name) {
 			return cli.Usage(cmd, "--%s has no meaning with --search", name)
 		}

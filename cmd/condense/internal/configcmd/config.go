@@ -44,7 +44,7 @@ where each value comes from.`,
 	}
 	cmd.AddCommand(
 		configInitCommand(a), configCheckCommand(a), configShowCommand(a),
-		configExplainCommand(a), configSchemaCommand(a), configImportCommand(a),
+		configExplainCommand(a), configSchemaCommand(a),
 	)
 	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,127 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/rooimport"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 )
-
-func configImportCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "import",
-		Short: "Import the settings of another tool",
-		Args:  cli.UnknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(configImportRooCommand(a))
-	return cmd
-}
-
-func configImportRooCommand(a *cli.App) *cobra.Command {
-	var (
-		out                  string
-		write, force, asJSON bool
-	)
-	cmd := &cobra.Command{
-		Use:   "roo FILE|-",
-		Short: "Import a settings export of Roo Code, Zoo Code or Kilo Code",
-		Long: `import roo reads a file from "Export Settings" of Roo Code, Zoo Code or Kilo Code, and prints a configuration that
-condenses at the same points. On standard error it reports what it imported, what it ignored and why, and what to
-check. With --write it writes condense.yaml and its schema, as 'config init' does.
-
-Such an export contains API keys in plain text. None is copied: the configuration names environment variables
-instead. Delete the export when you are done.`,
-		Example: `  condense config import roo roo-code-settings.json
-  condense config import roo roo-code-settings.json --write`,
-		Args: oneExport,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !write && (out != "" || force) {
-				return cli.Usage(cmd, "--output and --force need --write")
-			}
-			imported, err := importRoo(a, args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := term.PrintJSON(a.Stdout, imported); err != nil {
-					return err
-				}
-			} else {
-				printImport(a.Stderr, args[0], imported)
-			}
-			switch {
-			case write:
-				return writeConfig(a, cmd, cmp.Or(out, a.ConfigPath, configFile), force, imported.YAML)
-			case asJSON:
-				return nil
-			}
-			return writeConfig(a, cmd, "-", force, imported.YAML)
-		},
-	}
-	writeConfigFlags(cmd, &out, &force)
-	cmd.Flags().BoolVar(&write, "write", false, "write the file instead of printing it")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was imported and ignored, and the values, as JSON")
-	return cmd
-}
-
-func oneExport(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usage(cmd, "want one settings export; got %d (in the editor: Settings, About, Export)", len(args))
-	}
-	return nil
-}
-
-func importRoo(a *cli.App, file string) (*rooimport.Import, error) {
-	var (
-		text []byte
-		err  error
-		name = file
-	)
-	if file == "-" {
-		name = "standard input"
-		text, err = io.ReadAll(a.Stdin)
-	} else {
-		text, err = os.ReadFile(file)
-	}
-	if err != nil {
-		return nil, err
-	}
-	imported, err := rooimport.Read(text, slices.Contains(a.Strategies.Names(), "native"))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	opts := a.Names()
-	c, err := config.New(imported.Values, opts)
-	if err == nil {
-		err = a.Sound(c)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: nothing was written, because the result would be refused: %w", name, err)
-	}
-	return imported, nil
-}
-
-func printImport(w io.Writer, file string, i *rooimport.Import) {
-	for _, section := range []struct {
-		title string
-		notes []rooimport.Note
-	}{{"imported", i.Took}, {"ignored", i.Ignored}, {"please check", i.Check}} {
-		if len(section.notes) == 0 {
-			continue
-		}
-		term.Printf(w, "%s:\n", section.title)
-		for _, n := range section.notes {
-			term.Printf(w, "  %v\n", n)
-		}
-	}
-	if len(i.Variables) > 0 {
-		term.Printf(w, "set these variables to your API keys:\n  %s\n", strings.Join(i.Variables, ", "))
-	}
-	if len(i.Secrets) > 0 {
-		term.Printf(w, "%s contains secrets in plain text; none was copied; delete the file:\n  %s\n",
-			file, strings.Join(i.Secrets, "\n  "))
-	}
-}
 
 const (
 	configFile = "condense.yaml"

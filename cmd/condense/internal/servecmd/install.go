@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/live/agents"
@@ -88,7 +89,7 @@ func (in *installation) save() error {
 // An edit is a change of a settings file that was not written yet.
 type edit struct {
 	file          string
-	output        *disk.Output
+	output        *cli.File
 	before, after []byte
 	existed       bool
 	replaced      []string // addresses that were there
@@ -129,7 +130,7 @@ func openEdit(file string) (*edit, error) {
 		return nil, err
 	}
 	e.existed = true
-	if e.output, err = disk.Open(file, 0o600); err != nil {
+	if e.output, err = cli.OpenFile(file, 0o600); err != nil {
 		return nil, err
 	}
 	// Read again: the result is checked against the file as it was when it was opened.
@@ -147,7 +148,7 @@ func (e *edit) write() error {
 			return err
 		}
 		var err error
-		if e.output, err = disk.Open(e.file, 0o600); err != nil {
+		if e.output, err = cli.OpenFile(e.file, 0o600); err != nil {
 			return err
 		}
 	}

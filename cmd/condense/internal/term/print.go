@@ -20,6 +20,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // Printf is fmt.Fprintf with arguments that cannot control a terminal and cannot start a line. Only
@@ -99,7 +100,7 @@ func PrintJSON(w io.Writer, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, plain.JSON(b.String()))
+	_, err := io.WriteString(w, rawjson.Visible(b.String()))
 	return err
 }
 

@@ -1,4 +1,4 @@
-package disk_test
+package cli_test
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/internal/testkit"
 )
 
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	for i := byte(0); ; i++ {
-		o, err := disk.Open(path, 0o600)
+		o, err := cli.OpenFile(path, 0o600)
 		if err == nil {
 			err = o.Write(bytes.Repeat([]byte{'a' + i%26}, size))
 		}

@@ -1,4 +1,4 @@
-package dialog
+package epoch
 
 import (
 	"regexp"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 )
 
 // A Boundary is an end of a piece of work.
@@ -23,7 +24,7 @@ const (
 // Progress says where a conversation's newest messages stand in its work.
 type Progress struct {
 	Boundary Boundary // the latest one in the newest rounds: see [ProgressOf]; [NoBoundary] for none
-	// Failed is the purpose of the latest command that failed and has not succeeded since: see [CommandKey]. Empty for
+	// Failed is the purpose of the latest command that failed and has not succeeded since: see [dialog.CommandKey]. Empty for
 	// none, and after a commit: then the work has moved on.
 	Failed string
 }
@@ -40,14 +41,14 @@ func ProgressOf(messages []core.Message) Progress {
 	failed := map[string]int{} // the message in which a command failed, by its purpose
 	plan := planned{finished: -1}
 	reach := func(b Boundary, m int) { last.boundary, last.at = b, m }
-	for m, parts := range Read(messages).Messages {
+	for m, parts := range dialog.Read(messages).Messages {
 		for i := range parts {
 			for _, pass := range parts[i].Passages {
 				switch {
-				case pass.Kind == KindUser && messages[m].Role == core.RoleUser && strings.TrimSpace(pass.Text) != "":
+				case pass.Kind == dialog.KindUser && messages[m].Role == core.RoleUser && strings.TrimSpace(pass.Text) != "":
 					reach(BoundaryAsked, m)
-				case pass.Use == nil || pass.Kind != KindToolResult && pass.Kind != KindError || Refused(pass.Text):
-				case pass.Use.Info.Family == FamilyCommand:
+				case pass.Use == nil || pass.Kind != dialog.KindToolResult && pass.Kind != dialog.KindError || dialog.Refused(pass.Text):
+				case pass.Use.Info.Family == dialog.FamilyCommand:
 					if b := outcome(&pass, m, failed); b != NoBoundary {
 						reach(b, m)
 					}
@@ -55,7 +56,7 @@ func ProgressOf(messages []core.Message) Progress {
 			}
 		}
 		for _, part := range messages[m].Parts {
-			if call, ok := part.(core.ToolCall); ok && FamilyOf(call.Name) == FamilyPlan && plan.advances(call.Args) {
+			if call, ok := part.(core.ToolCall); ok && dialog.FamilyOf(call.Name) == dialog.FamilyPlan && plan.advances(call.Args) {
 				reach(BoundaryPlan, m)
 			}
 		}
@@ -72,14 +73,14 @@ func ProgressOf(messages []core.Message) Progress {
 }
 
 // outcome takes the result of a command in message m into account.
-func outcome(pass *Passage, m int, failed map[string]int) Boundary {
+func outcome(pass *dialog.Passage, m int, failed map[string]int) Boundary {
 	command := pass.Use.Info.Target
 	bad := pass.Use.IsError
 	if !bad && commits.MatchString(command) {
 		clear(failed)
 		return BoundaryCommit
 	}
-	key := CommandKey(command)
+	key := dialog.CommandKey(command)
 	switch {
 	case key == "":
 	case bad:

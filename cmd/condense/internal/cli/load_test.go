@@ -1,4 +1,4 @@
-package resolver_test
+package cli_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/testkit"
@@ -72,7 +73,7 @@ func TestThousandsOfNamesAreReadInLinearTime(t *testing.T) {
 					t.Fatal(err)
 				}
 				return func() {
-					checker := &resolver.Checker{Registry: reg}
+					checker := &cli.Checker{Registry: reg}
 					c, err := config.Load(resolver.Names(reg, config.Options{Path: file, Env: []string{}, CheckProvider: checker.Declared}))
 					if err != nil {
 						if len(err.Error()) > 1000*n { // nor do the faults list each other

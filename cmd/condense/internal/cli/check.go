@@ -1,4 +1,4 @@
-package resolver
+package cli
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -18,7 +20,7 @@ import (
 // and remembers which language models they asked for.
 type Checker struct {
 	Registry *registry.Registry
-	Models   ModelOptions
+	Models   resolver.ModelOptions
 	// Plugin returns the faults of a plugin. It must not start a withheld plugin. Nil checks no plugins.
 	Plugin func(*config.Config, config.Provider) []config.ProviderFault
 	// Unusable returns why a plugin is skipped; nil if it is not. Nil looks at no plugins.
@@ -27,7 +29,7 @@ type Checker struct {
 	uses []use
 
 	of     *config.Config // models are of this one
-	models *Models
+	models *resolver.Models
 }
 
 // A use is a language model that a provider asked for, by the name that it used.
@@ -94,7 +96,7 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 // model now. Keys come and go with the environment, so this is not an error of the
 // configuration.
 func (k *Checker) Warnings(c *config.Config) config.Errors {
-	models, seen := NewModels(c, k.Models), map[string]bool{}
+	models, seen := resolver.NewModels(c, k.Models), map[string]bool{}
 	var warnings config.Errors
 	for _, u := range k.uses {
 		err := models.Check(u.agent, u.model)
@@ -130,25 +132,25 @@ func (k *Checker) env(p *config.Provider, agent string) registry.Env {
 // read prepares k for the models of c: once, since a file may declare thousands of providers.
 func (k *Checker) read(c *config.Config) {
 	if k.of != c {
-		k.of, k.models = c, NewModels(c, k.Models)
+		k.of, k.models = c, resolver.NewModels(c, k.Models)
 	}
 }
 
 // Readers returns who would read conversations for the providers in the chain of r, a result of c.Resolve: by provider, without those
 // that ask no language model.
-func (k *Checker) Readers(c *config.Config, r *config.Resolved) []ProviderReader {
+func (k *Checker) Readers(c *config.Config, r *config.Resolved) []Reader {
 	k.read(c)
-	var readers []ProviderReader
+	var readers []Reader
 	for _, p := range r.Chain {
-		add := func(reader Reader) { readers = append(readers, ProviderReader{p.Name, p.Strategy, reader}) }
+		add := func(reader resolver.Reader) { readers = append(readers, Reader{p.Name, p.Strategy, reader}) }
 		if p.Withheld != "" {
-			add(Reader{Skipped: p.Withheld})
+			add(resolver.Reader{Skipped: p.Withheld})
 			continue
 		}
 		if p.Plugin != "" {
 			if k.Unusable != nil {
 				if err := k.Unusable(c, p); err != nil {
-					add(Reader{Skipped: err.Error()})
+					add(resolver.Reader{Skipped: err.Error()})
 				}
 			}
 			continue
@@ -174,15 +176,15 @@ func (k *Checker) Readers(c *config.Config, r *config.Resolved) []ProviderReader
 	return readers
 }
 
-// A ProviderReader is the reader that a provider of a chain asks.
-type ProviderReader struct {
+// A Reader is who reads conversations for a provider of a chain.
+type Reader struct {
 	Provider string `json:"provider"`
 	Strategy string `json:"strategy,omitempty"` // empty for a plugin
-	Reader
+	resolver.Reader
 }
 
 // String returns one line: "summary native: asks claude-haiku-4-5 at Anthropic".
-func (p ProviderReader) String() string {
+func (p Reader) String() string {
 	return strings.TrimSpace(p.Provider+" "+p.Strategy) + ": " + p.Reader.String()
 }
 
@@ -200,7 +202,7 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 	for _, set := range s.Settings() {
 		known = append(append(known, set.Name), set.Was...)
 	}
-	faults := Renamed([]string{"settings"}, settings, s.Settings())
+	faults := plugins.Renamed([]string{"settings"}, settings, s.Settings())
 	for name := range settings {
 		if !slices.Contains(known, name) {
 			delete(settings, name)
@@ -221,25 +223,6 @@ func settingFaults(s registry.Strategy, raw json.RawMessage, env registry.Env) [
 			return faults
 		}
 	}
-}
-
-// Renamed returns a warning for each setting, below the path at, that has a former name.
-func Renamed(at []string, settings map[string]json.RawMessage, known []registry.Setting) []config.ProviderFault {
-	var warnings []config.ProviderFault
-	for _, s := range known {
-		for _, was := range s.Was {
-			if _, set := settings[was]; set {
-				warnings = append(warnings, config.ProviderFault{
-					Key: append(slices.Clone(at), was), AtName: true, Warning: true, Problem: fmt.Sprintf("is called %s now", s.Name),
-				})
-			}
-		}
-		var inner map[string]json.RawMessage
-		if len(s.Fields) > 0 && json.Unmarshal(settings[s.Name], &inner) == nil {
-			warnings = append(warnings, Renamed(append(slices.Clone(at), s.Name), inner, s.Fields)...)
-		}
-	}
-	return warnings
 }
 
 func unknownSetting(s registry.Strategy, name string, known []string) config.ProviderFault {
