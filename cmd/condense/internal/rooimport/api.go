@@ -2,6 +2,7 @@ package rooimport
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"net"
 	"net/url"
@@ -36,26 +37,21 @@ type api struct {
 	variable string // with the API key; empty if none is needed
 }
 
-var apis = map[string]api{
-	"anthropic":     {"anthropic", "apiModelId", "anthropic", "", "anthropicBaseUrl", "", "ANTHROPIC_API_KEY"},
-	"bedrock":       {table: "aws", modelKey: "apiModelId"},
-	"cerebras":      {"cerebras", "apiModelId", "openai", "https://api.cerebras.ai/v1", "", "", "CEREBRAS_API_KEY"},
-	"deepseek":      {"deepseek", "apiModelId", "openai", "https://api.deepseek.com", "deepSeekBaseUrl", "", "DEEPSEEK_API_KEY"},
-	"fireworks":     {"fireworks", "apiModelId", "openai", "https://api.fireworks.ai/inference/v1", "", "", "FIREWORKS_API_KEY"},
-	"gemini":        {"google", "apiModelId", "openai", "https://generativelanguage.googleapis.com/v1beta/openai", "", "", "GEMINI_API_KEY"},
-	"groq":          {"groq", "apiModelId", "openai", "https://api.groq.com/openai/v1", "", "", "GROQ_API_KEY"},
-	"litellm":       {"", "litellmModelId", "openai", "http://localhost:4000", "litellmBaseUrl", "", "LITELLM_API_KEY"},
-	"lmstudio":      {"", "lmStudioModelId", "openai", "http://localhost:1234/v1", "lmStudioBaseUrl", "/v1", ""},
-	"mistral":       {"mistral", "apiModelId", "openai", "https://api.mistral.ai/v1", "", "", "MISTRAL_API_KEY"},
-	"moonshot":      {"moonshotai", "apiModelId", "openai", "https://api.moonshot.ai/v1", "moonshotBaseUrl", "", "MOONSHOT_API_KEY"},
-	"ollama":        {"", "ollamaModelId", "openai", "http://localhost:11434/v1", "ollamaBaseUrl", "/v1", ""},
-	"openai":        {"", "openAiModelId", "openai", "", "openAiBaseUrl", "", "OPENAI_API_KEY"},
-	"openai-native": {"openai", "apiModelId", "openai", "", "openAiNativeBaseUrl", "/v1", "OPENAI_API_KEY"},
-	"openrouter":    {"openrouter", "openRouterModelId", "openai", "https://openrouter.ai/api/v1", "openRouterBaseUrl", "", "OPENROUTER_API_KEY"},
-	"requesty":      {"", "requestyModelId", "openai", "https://router.requesty.ai/v1", "requestyBaseUrl", "", "REQUESTY_API_KEY"},
-	"vertex":        {table: "google", modelKey: "apiModelId"},
-	"xai":           {"x-ai", "apiModelId", "openai", "https://api.x.ai/v1", "", "", "XAI_API_KEY"},
-}
+//go:embed apis.txt
+var apisText string
+
+// apis are the ways by name, in the order of the fields; - is an empty one.
+var apis = func() map[string]api {
+	all := map[string]api{}
+	for line := range strings.Lines(apisText) {
+		f := strings.Fields(line)
+		for i := range f {
+			f[i] = strings.TrimSuffix(f[i], "-")
+		}
+		all[f[0]] = api{f[1], f[2], f[3], f[4], f[5], f[6], f[7]}
+	}
+	return all
+}()
 
 // secretKey reports whether a key of Roo's holds a secret: apiKey, openRouterApiKey, awsSecretKey,
 // awsSessionToken, vertexJsonCredentials.
