@@ -233,24 +233,15 @@ var kinds = map[Kind]struct {
 
 // deniedStatus are refusals that concern the key, the account or the address, not the request.
 var deniedStatus = map[int]bool{
-	http.StatusUnauthorized:      true,
-	http.StatusPaymentRequired:   true,
-	http.StatusForbidden:         true,
-	http.StatusNotFound:          true,
-	http.StatusMethodNotAllowed:  true,
-	http.StatusProxyAuthRequired: true,
+	http.StatusUnauthorized: true, http.StatusPaymentRequired: true, http.StatusForbidden: true, http.StatusNotFound: true,
+	http.StatusMethodNotAllowed: true, http.StatusProxyAuthRequired: true,
 }
 
 // deniedCodes are refusals with a status that means something else: OpenAI reports an
 // exhausted quota as 429, which waiting does not restore.
 var deniedCodes = map[string]bool{
-	"insufficient_quota":         true,
-	"billing_hard_limit_reached": true,
-	"billing_not_active":         true,
-	"invalid_api_key":            true,
-	"model_not_found":            true,
-	"authentication_error":       true,
-	"permission_error":           true,
+	"insufficient_quota": true, "billing_hard_limit_reached": true, "billing_not_active": true, "invalid_api_key": true,
+	"model_not_found": true, "authentication_error": true, "permission_error": true,
 }
 
 // statusOverloaded is Anthropic's status for an overload.
@@ -259,16 +250,10 @@ const statusOverloaded = 529
 // statusOf is the status that an error within a stream would have had before it, by the
 // type or code that the vendors give it.
 var statusOf = map[string]int{
-	"overloaded_error":      statusOverloaded,
-	"api_error":             http.StatusInternalServerError,
-	"server_error":          http.StatusInternalServerError,
-	"timeout_error":         http.StatusGatewayTimeout,
-	"rate_limit_error":      http.StatusTooManyRequests,
-	"rate_limit_exceeded":   http.StatusTooManyRequests,
-	"invalid_request_error": http.StatusBadRequest,
-	"authentication_error":  http.StatusUnauthorized,
-	"permission_error":      http.StatusForbidden,
-	"not_found_error":       http.StatusNotFound,
+	"overloaded_error": statusOverloaded, "api_error": http.StatusInternalServerError, "server_error": http.StatusInternalServerError,
+	"timeout_error": http.StatusGatewayTimeout, "rate_limit_error": http.StatusTooManyRequests, "rate_limit_exceeded": http.StatusTooManyRequests,
+	"invalid_request_error": http.StatusBadRequest, "authentication_error": http.StatusUnauthorized,
+	"permission_error": http.StatusForbidden, "not_found_error": http.StatusNotFound,
 }
 
 func kindOf(status int, codes ...string) Kind {
