@@ -74,7 +74,7 @@ func (w *rating) findWords() words {
 				out.from = pass.Message
 			}
 			switch {
-			case request && left < 0 && !pass.partial: // what an extract has did fit
+			case request && left < 0:
 				left += n
 				out.large = append(out.large, p)
 			case n <= pasted || request:

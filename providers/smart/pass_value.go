@@ -101,12 +101,12 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 func (w chooser) besideRequest(ctx context.Context, messages []core.Message, res value.Result, o value.Options) (value.Result, error) {
 	req := *w.req
 	req.Messages = messages
-	has, back, sum := map[string]int{}, map[string]core.Message{}, 0
+	shown, back, sum := map[string]bool{"": true}, map[string]core.Message{}, 0
 	for i := range res.Messages {
-		has[res.Messages[i].ID] = res.Messages[i].Tokens
+		shown[res.Messages[i].ID] = true
 	}
 	for _, m := range core.KeepRequest(&req, res.Messages) {
-		if m.ID != "" && m.Tokens > has[m.ID] {
+		if !shown[m.ID] {
 			back[m.ID] = m
 			sum += m.Tokens
 		}
