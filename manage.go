@@ -17,7 +17,6 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/size"
@@ -289,7 +288,7 @@ func (p *plan) number(all []core.Message, known []int) {
 // keepRecalled protects, for this condensation, the texts that the agent recalled in the newest messages, in up to half of the target.
 func (p *plan) keepRecalled(newest int) {
 	const bytesPerToken = 4 // of most texts
-	fresh := recall.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken)
+	fresh := dialog.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken)
 	if len(fresh) > 0 {
 		p.view = slices.Clone(p.view)
 	}

@@ -1,6 +1,11 @@
 package dialog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+)
 
 // separators are characters that agents put between the words of a tool's name.
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
@@ -24,4 +29,52 @@ const BriefBytes = 200
 func Brief(text string) bool {
 	text = strings.TrimSpace(text)
 	return len(text) < BriefBytes && !strings.Contains(text, "\n")
+}
+
+// Fresh returns the indices of the messages of a view, from an index on, that hold the result of a recall: the
+// newest, of no more than most bytes together. Content that was recalled should not have been hidden, so the next
+// condensation keeps it.
+func Fresh(view []core.Message, from, most int) []int {
+	calls := map[string]bool{}
+	for i := range view {
+		for _, p := range view[i].Parts {
+			if c, ok := p.(core.ToolCall); ok && Recalls(c.Name, c.Args) {
+				calls[c.ID] = true
+			}
+		}
+	}
+	var found []int
+	for i := len(view) - 1; i >= max(0, from) && len(calls) > 0; i-- {
+		size, recalled := 0, false
+		for _, p := range view[i].Parts {
+			size += textSize(p)
+			r, ok := p.(core.ToolResult)
+			recalled = recalled || ok && calls[r.CallID] && !r.IsError
+		}
+		if !recalled {
+			continue
+		}
+		if most -= size; most < 0 {
+			break
+		}
+		found = append(found, i)
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// textSize returns the bytes of text in a part.
+func textSize(p core.Part) (n int) {
+	switch p := p.(type) {
+	case core.Text:
+		n = len(p)
+	case core.ToolCall:
+		n = len(p.Args)
+	case core.ToolResult:
+		for _, c := range p.Content {
+			n += textSize(c)
+		}
+	case core.Image, core.Reasoning, core.Opaque:
+	}
+	return n
 }

@@ -84,7 +84,7 @@ type Selection struct {
 	Lines      Lines
 	Grep       *Pattern
 	Short      bool // of a long line with a match, only what is next to it
-	Head, Tail int // lines; 0 means all
+	Head, Tail int  // lines; 0 means all
 }
 
 // check reports options that exclude each other.

@@ -64,11 +64,10 @@ func (s *Scorer) readReach() *reachIndex {
 		path string
 		from int
 	}
-	calls := map[string]call{}
-	named := map[string]partName{}        // by call
-	called := map[string]int{}            // their parts
-	state := map[uint64]map[uint64]bool{} // lines of a file when it was last read or written
-	at := 0                               // index of a line
+	calls, called := map[string]call{}, map[string]int{} // and their parts
+	named := map[string]partName{}                       // by call
+	state := map[uint64]map[uint64]bool{}                // lines of a file when it was last read or written
+	at := 0                                              // index of a line
 	for m, msg := range s.cut.Prefix() {
 		number, nth := "m"+strconv.Itoa(m+1), 0
 		for k, p := range msg.Parts {

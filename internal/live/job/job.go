@@ -15,12 +15,12 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
 )
@@ -203,7 +203,7 @@ func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) e
 		kept = append(kept, m.ID)
 	}
 	if keep < len(view) { // otherwise everything was tried
-		for _, i := range recall.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
+		for _, i := range dialog.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
 			kept = append(kept, view[i].ID)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -41,7 +42,7 @@ func toolIn(tools []byte, within string, depth int) bool {
 			}
 		}
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
-		if recall.IsTool(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
+		if dialog.IsRecall(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
 			return true
 		}
 		for _, list := range []string{"functionDeclarations", "function_declarations"} { // of the Gemini API

@@ -1,0 +1,190 @@
+package value
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+)
+
+var (
+	unitRef  = regexp.MustCompile(`^(?:m\d+(?:\.\d+|-m\d+)?|h:[0-9a-f]{10}\+?) ?`)
+	unitMore = regexp.MustCompile(` and (\d+) more$`)
+	unitSize = regexp.MustCompile(` \(([0-9.]+)(k?)\)$`)
+)
+
+// formerUnits returns the units of the tables of former extracts.
+func (w *reading) formerUnits() []unit {
+	var out []unit
+	for _, line := range w.c.left {
+		tool := ""
+		for label := range strings.SplitSeq(line, unitNext) {
+			u := unit{message: -1, ref: strings.TrimSpace(unitRef.FindString(label))}
+			if u.ref == "" {
+				continue
+			}
+			label = strings.TrimSpace(strings.TrimPrefix(label, u.ref))
+			if at := unitSize.FindStringSubmatchIndex(label); at != nil {
+				n, _ := strconv.ParseFloat(label[at[2]:at[3]], 64)
+				if label[at[4]:at[5]] != "" {
+					n *= 1000
+				}
+				u.size, label = int(n), label[:at[0]]
+			}
+			if at := unitMore.FindStringSubmatchIndex(label); at != nil {
+				u.more, _ = strconv.Atoi(label[at[2]:at[3]])
+				label = label[:at[0]]
+			}
+			first, rest, _ := strings.Cut(label, " ")
+			if tool == "" || dialog.FamilyOf(first) != dialog.FamilyUnknown {
+				tool, label = first, rest
+			}
+			u.tool = tool
+			u.subject, u.ends, _ = strings.Cut(label, unitSign)
+			switch family := dialog.FamilyOf(tool); {
+			case family == dialog.FamilyEdit, family == dialog.FamilyWrite, family == dialog.FamilyDelegate, family == dialog.FamilyAsk,
+				strings.HasSuffix(tool, ":"), dialog.FaultOf(u.ends) == dialog.SureFault:
+				u.rank = heavy
+			case u.ends != "":
+				u.rank = middle
+			}
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// listContents decides which messages the table of contents is about, and returns its tokens: its share of the free room, and no more than
+// unitShare of all messages.
+func (w *preface) listContents(hidden []bool, free float64) float64 {
+	w.listed, w.listRoom, w.left = nil, 0, ""
+	all := 0
+	for i := range w.messages {
+		all += w.messages[i].Tokens
+	}
+	room := int(min(w.o.Shares.Index*free, unitShare*float64(all)))
+	if room <= 0 || !slices.Contains(hidden, true) {
+		return 0
+	}
+	if w.o.NoHandles {
+		return w.listLeft(hidden, room)
+	}
+	w.listed = w.formerUnits()
+	if w.all == nil {
+		w.all = w.units()
+	}
+	for k := range w.all {
+		if u := &w.all[k]; hidden[u.message] {
+			w.listed = append(w.listed, *u)
+		}
+	}
+	w.listRoom = room
+	return float64(w.o.Counter.Count(core.Text(w.tabulate(w.listed, room))))
+}
+
+// contents returns the section with the table of contents, for an extract with the lines of the first k picks: what is whole there needs
+// no line.
+func (w extraction) contents(k int32) string {
+	if w.listRoom == 0 {
+		return w.left
+	}
+	whole := func(u unit) bool {
+		return u.message >= 0 && !slices.ContainsFunc(u.passages, func(p int) bool { return w.lost(w.c.Passages[p].Lines, k) })
+	}
+	return w.tabulate(slices.DeleteFunc(slices.Clone(w.listed), whole), w.listRoom)
+}
+
+// tabulate returns a table of at most room tokens: with shorter lines if there is little, then without the light and small units. It is
+// empty if none fits.
+func (w *preface) tabulate(units []unit, room int) string {
+	const perToken = 2.8 // bytes, in lines full of names and numbers
+	for scale := 1.0; scale > 0.3; scale *= 0.9 {
+		text := tabulated(units, int(scale*perToken*float64(room))-len(contentsHand))
+		if text == "" {
+			break
+		}
+		if text = " " + contentsHand + text; w.o.Counter.Count(core.Text(text)) < room {
+			return text
+		}
+	}
+	return ""
+}
+
+// tabulated returns lines of at most room bytes.
+func tabulated(units []unit, room int) string {
+	step, size := 0, math.MaxInt
+	for ; step < len(cuts) && size > room; step++ {
+		size = 0
+		for k := range units {
+			size += len(units[k].text(step, "")) + 1
+		}
+	}
+	step--
+	gone := make([]bool, len(units))
+	if size > room {
+		order := make([]int, len(units))
+		for k := range order {
+			order[k] = k
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(units[a].rank, units[b].rank), cmp.Compare(units[a].size, units[b].size))
+		})
+		for _, k := range order {
+			if size <= room {
+				break
+			}
+			gone[k] = true
+			size -= len(units[k].text(step, "")) + 1
+		}
+	}
+	var b strings.Builder
+	for k, grouped := 0, 0; k < len(units); k++ {
+		u := &units[k]
+		from := k
+		for ; k < len(units) && gone[k]; k++ { //nolint:revive // the units that are folded
+		}
+		if k > from {
+			b.WriteString(folded(units[from:k]))
+			k--
+			grouped = 0
+			continue
+		}
+		if k > 0 && grouped > 0 && grouped < unitGroup && u.rank == light && units[k-1].rank == light {
+			b.WriteString(unitNext + u.text(step, units[k-1].tool))
+			grouped++
+			continue
+		}
+		b.WriteString("\n" + u.text(step, ""))
+		grouped = 1
+	}
+	return b.String()
+}
+
+// folded returns one line for neighbouring units; none for few, whose numbers a reader can guess from the gap.
+func folded(units []unit) string {
+	all := units[0]
+	if all.more += len(units) - 1; all.more < unitFold {
+		return ""
+	}
+	for k := range units[1:] {
+		u := &units[k+1]
+		all.size, all.more, all.rank = all.size+u.size, all.more+u.more, light
+		from, _, _ := strings.Cut(all.ref, "-")
+		_, to, ranges := strings.Cut(u.ref, "-")
+		if !ranges {
+			to = u.ref
+		}
+		if from[0] != 'm' || to[0] != 'm' {
+			return ""
+		}
+		from, _, _ = strings.Cut(from, ".")
+		to, _, _ = strings.Cut(to, ".")
+		all.ref = from + "-" + to
+	}
+	return "\n" + all.text(len(cuts)-1, "")
+}
