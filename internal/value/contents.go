@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/value/ledger"
 )
 
 // An extract begins with a table of the contents that are hidden, in the order of the conversation: a line says who or which tool, the
@@ -211,6 +212,10 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 		command := dialog.BareCommand(call.Target)
 		u.subject = command
 		program, _, _ := strings.Cut(command, " ")
+		if ledger.Changes(call.Target) {
+			u.rank, u.ends = heavy, ends()
+			break
+		}
 		if slices.Contains(displays, program) && !failed {
 			u.rank = light
 			break

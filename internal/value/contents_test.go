@@ -134,6 +134,9 @@ func TestContentsLabels(t *testing.T) {
 		add("Edit", fmt.Sprintf(`{"file_path":"/src/app/server.go","old_string":"start(%d)","new_string":"start(%d)\nport%d := listen()"}`, n, n, n), "The file has been updated.", false)
 	}
 	add("Bash", `{"command":"go test ./..."}`, "ok\tapp\t0.5s\n", false)
+	for range 4 {
+		add("Bash", `{"command":"ps aux"}`, strings.Repeat("root 1 0.0 0.1 init\n", 40), false)
+	}
 	messages = numbered(coretest.Conversation(append(messages, coretest.Assistant(core.Text("It starts.")), coretest.User(core.Text(strings.Repeat("Now write what we did down for the others. ", 40))))...))
 	shares := value.DefaultShares()
 	shares.Index, shares.Tail = 0.6, 0.01
@@ -142,7 +145,7 @@ func TestContentsLabels(t *testing.T) {
 	if table == nil {
 		t.Fatalf("no table in\n%.900s", view)
 	}
-	for _, want := range []string{"m3 Read server/file0.go:1-40 (", "Bash go test ./... → --- FAIL: TestStart", "Edit app/server.go → + port3 listen ("} {
+	for _, want := range []string{"m3 Read server/file0.go:1-40 (", "Bash go test ./... → --- FAIL: TestStart", "Edit app/server.go → + port3 listen (", "Bash ps aux → root 1 0.0 0.1 init and 3 more ("} {
 		if !strings.Contains(table[1], want) {
 			t.Errorf("no %q in\n%s", want, table[1])
 		}

@@ -143,6 +143,7 @@ func tabulated(units []unit, room int) string {
 		}
 	}
 	var b strings.Builder
+	units, gone = merged(units, gone, step)
 	for k, grouped := 0, 0; k < len(units); k++ {
 		u := &units[k]
 		from := k
@@ -165,6 +166,37 @@ func tabulated(units []unit, room int) string {
 	return b.String()
 }
 
+// merged returns units, and which of them are gone, with one for neighbours whose lines would be equal but for their numbers.
+func merged(units []unit, gone []bool, step int) ([]unit, []bool) {
+	var out []unit
+	var left []bool
+	for k := range units {
+		u := units[k]
+		if n := len(out); n > 0 && u.rank > light && !gone[k] && !left[n-1] {
+			was, now := out[n-1], u
+			was.ref, was.more, was.size, now.ref, now.more, now.size = "", 0, 0, "", 0, 0
+			if ref, ok := span(out[n-1].ref, u.ref); ok && was.text(step, "") == now.text(step, "") {
+				out[n-1].ref, out[n-1].more, out[n-1].size = ref, out[n-1].more+u.more+1, out[n-1].size+u.size
+				continue
+			}
+		}
+		out, left = append(out, u), append(left, gone[k])
+	}
+	return out, left
+}
+
+// span returns the range from one number or range to another.
+func span(a, b string) (string, bool) {
+	from, _, _ := strings.Cut(a, "-")
+	_, to, ranges := strings.Cut(b, "-")
+	if !ranges {
+		to = b
+	}
+	from, _, _ = strings.Cut(from, ".")
+	to, _, _ = strings.Cut(to, ".")
+	return from + "-" + to, from[0] == 'm' && to[0] == 'm'
+}
+
 // folded returns one line for neighbouring units; none for few, whose numbers a reader can guess from the gap.
 func folded(units []unit) string {
 	all := units[0]
@@ -174,17 +206,11 @@ func folded(units []unit) string {
 	for k := range units[1:] {
 		u := &units[k+1]
 		all.size, all.more, all.rank = all.size+u.size, all.more+u.more, light
-		from, _, _ := strings.Cut(all.ref, "-")
-		_, to, ranges := strings.Cut(u.ref, "-")
-		if !ranges {
-			to = u.ref
-		}
-		if from[0] != 'm' || to[0] != 'm' {
+		ref, ok := span(all.ref, u.ref)
+		if !ok {
 			return ""
 		}
-		from, _, _ = strings.Cut(from, ".")
-		to, _, _ = strings.Cut(to, ".")
-		all.ref = from + "-" + to
+		all.ref = ref
 	}
 	return "\n" + all.text(len(cuts)-1, "")
 }

@@ -40,6 +40,19 @@ func replayAfter(text string, calls ...[3]string) *ledger.Ledger {
 	return l
 }
 
+// TestChanges: commands that change, move or remove files are told from those that only look.
+func TestChanges(t *testing.T) {
+	for command, want := range map[string]bool{
+		"sed -i 's/8080/9090/' conf/app.conf": true, "cd x && rm old.go": true, "echo hi > notes.txt": true, "git checkout main.go": true,
+		"sed -n 1,40p main.go": false, "cat a.go | grep x": false, "go test ./... 2>&1": false, "make >/dev/null": false, "ls": false,
+		"prettier --write src/a.ts": true, "python3 -c \"open('a.txt','w').write('x')\"": true,
+	} {
+		if got := ledger.Changes(command); got != want {
+			t.Errorf("%s: %v", command, got)
+		}
+	}
+}
+
 func TestReplay(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls [][3]string

@@ -291,15 +291,32 @@ var (
 
 // runs forgets the files that a command removes or resets to an unknown state, and notes those that it changes.
 func (l *Ledger) runs(command string, m int) {
-	changed := func(w string) {
-		if f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`))); f != nil {
+	changes(command, func(w string, gone, changed bool) {
+		f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`)))
+		if f == nil {
+			return
+		}
+		if gone {
+			f.Runs = nil
+		}
+		if changed {
 			f.Touched, f.Edited, f.Unsure = m, m, m
 			f.Edits++
 		}
-	}
+	})
+}
+
+// Changes reports whether a command changes or removes a file that it names.
+func Changes(command string) (any bool) {
+	changes(command, func(w string, gone, changed bool) { any = any || (gone || changed) && w != "/dev/null" && w != "" })
+	return any
+}
+
+// changes calls yield for each word of a command that can be a file that it removes, resets or changes.
+func changes(command string, yield func(word string, gone, changed bool)) {
 	if writeForm.MatchString(command) {
 		for w := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '\'' || r == '"' }) {
-			changed(w)
+			yield(w, false, true)
 		}
 	}
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' || r == '\n' }) {
@@ -308,17 +325,12 @@ func (l *Ledger) runs(command string, m int) {
 			continue
 		}
 		gone := words[0] == "rm" || words[0] == "git" && (words[1] == "rm" || words[1] == "checkout" || words[1] == "restore")
-		changes := writers[words[0]] || inPlace[words[0]] && placeForm.MatchString(part) || everyForm.MatchString(part)
+		writes := writers[words[0]] || inPlace[words[0]] && placeForm.MatchString(part) || everyForm.MatchString(part)
 		for i, w := range words[1:] {
 			if w = strings.Trim(w, `'"`); strings.HasPrefix(w, "-") || !strings.Contains(w, ".") {
 				continue
 			}
-			if f := l.known(toolcall.CleanPath(w)); f != nil && gone {
-				f.Runs = nil
-			}
-			if changes || strings.HasSuffix(words[i], ">") {
-				changed(w)
-			}
+			yield(w, gone, writes || strings.HasSuffix(words[i], ">"))
 		}
 	}
 }
