@@ -122,30 +122,11 @@ func (c *checker) unknown(pair tree.Pair, at place, p tree.Path) {
 
 // synonyms are the names of our settings in other tools, without separators.
 var synonyms = map[string]string{
-	"autocondensecontext":        "auto",
-	"autocondensecontextpercent": "threshold",
-	"autocompact":                "auto",
-	"contextwindow":              "window",
-	"contextlength":              "window",
-	"maxtokens":                  "max_output",
-	"maxoutputtokens":            "max_output",
-	"customcondensingprompt":     "prompt",
-	"fallback":                   "chain",
-	"percent":                    "threshold",
-	"apibase":                    "base_url",
-	"endpoint":                   "base_url",
-	"url":                        "base_url",
-	"condenser":                  "strategy",
-	"type":                       "strategy",
-	"command":                    "plugin",
-	"path":                       "plugin",
-	"checksum":                   "sha256",
-	"deadline":                   "timeout",
-	"options":                    "settings",
-	"environment":                "env",
-	"directory":                  "folder",
-	"encoding":                   "tokenizer",
-	"inherits":                   "extends",
+	"autocondensecontext": "auto", "autocondensecontextpercent": "threshold", "autocompact": "auto", "contextwindow": "window",
+	"contextlength": "window", "maxtokens": "max_output", "maxoutputtokens": "max_output", "customcondensingprompt": "prompt",
+	"fallback": "chain", "percent": "threshold", "apibase": "base_url", "endpoint": "base_url", "url": "base_url",
+	"condenser": "strategy", "type": "strategy", "command": "plugin", "path": "plugin", "checksum": "sha256", "deadline": "timeout",
+	"options": "settings", "environment": "env", "directory": "folder", "encoding": "tokenizer", "inherits": "extends",
 }
 
 // otherPlace returns the first place other than not that has such a key, "" if none has.

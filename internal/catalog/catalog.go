@@ -126,16 +126,8 @@ func All() iter.Seq[*Model] {
 
 // aliases are other names of providers, as other tools write them.
 var aliases = map[string]string{
-	"amazon-bedrock": "aws",
-	"azure-openai":   "azure",
-	"bedrock":        "aws",
-	"fireworks-ai":   "fireworks",
-	"gemini":         "google",
-	"moonshot":       "moonshotai",
-	"openai-native":  "openai",
-	"togetherai":     "together",
-	"vertex":         "google",
-	"xai":            "x-ai",
+	"amazon-bedrock": "aws", "azure-openai": "azure", "bedrock": "aws", "fireworks-ai": "fireworks", "gemini": "google",
+	"moonshot": "moonshotai", "openai-native": "openai", "togetherai": "together", "vertex": "google", "xai": "x-ai",
 }
 
 // vendors are the providers whose models are only looked up under their own name: vendors that serve their own models

@@ -76,6 +76,17 @@ func Pairs(text string) []Pair {
 	}
 }
 
+// First returns the element that text begins with, whatever its name.
+func First(text string) (e Pair, ok bool) {
+	from, open := len(text)-len(strings.TrimLeft(text, " \t\r\n")), strings.IndexByte(text, '>')+1
+	if open <= from || text[from] != '<' {
+		return Pair{}, false
+	}
+	name, _, _ := strings.Cut(text[from+1:open-1], " ")
+	end := strings.Index(text[open:], "</"+name+">") + open
+	return Pair{name, core.Span{Start: from, End: open}, core.Span{Start: end, End: end + len(name) + len("</>")}}, end >= open
+}
+
 // protocolTag returns the tag of the protocol that begins at i, and whether it ends an
 // element.
 func protocolTag(text string, i int) (s core.Span, closes, ok bool) {

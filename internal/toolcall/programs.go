@@ -29,8 +29,9 @@ type Element struct {
 
 // Tags of elements that other programs write, too.
 const (
-	ReminderOpen, ReminderClose = "<system-reminder>", "</system-reminder>"
-	DetailsOpen                 = "<environment_details>"
+	ReminderOpen  = "<system-reminder>"
+	ReminderClose = "</system-reminder>"
+	DetailsOpen   = "<environment_details>"
 )
 
 //go:embed programs.txt

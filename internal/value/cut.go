@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // cutText returns the text of a user's message, made of the passages from first up to end, without the lines that are
@@ -84,8 +85,8 @@ func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 	return wholeElements(text, out)
 }
 
-// wholeElements adjusts gaps so that the tags of an element are kept with any of its content: who wrote that is known by them only. An
-// element goes as a whole.
+// wholeElements adjusts gaps so that the tags of an element are kept with any of its content: who wrote that is known by them only. Those
+// that a program puts into messages keep them even around the mark; any other goes as a whole.
 func wholeElements(text string, gaps []core.Span) []core.Span {
 	if len(gaps) == 0 {
 		return nil
@@ -99,9 +100,14 @@ func wholeElements(text string, gaps []core.Span) []core.Span {
 		return &gaps[k]
 	}
 	var stay []core.Span
-	for _, e := range dialog.Pairs(text) {
+	pairs := dialog.Pairs(text)
+	if e, ok := dialog.First(text); ok && !slices.Contains(pairs, e) {
+		pairs = append(pairs, e)
+	}
+	for _, e := range pairs {
 		open, end := in(e.Open), in(e.Close)
-		if open != nil && open == end && open.Start <= e.Open.Start && e.Close.End <= open.End {
+		by := toolcall.Elements()[e.Name].By
+		if open != nil && open == end && open.Start <= e.Open.Start && e.Close.End <= open.End && by != toolcall.Program && by != toolcall.Agent {
 			continue // all of it goes
 		}
 		if open != nil || end != nil {

@@ -203,7 +203,11 @@ func (w *work) leave(i int, s stub) {
 	if !w.placed {
 		s.originals = w.req.Originals
 	}
-	if w.put(i, s.String()) {
+	text := s.String()
+	if e, ok := dialog.First(p.text); ok && p.kind != dialog.KindToolResult && w.boxes[p.box].users && !s.bare && strings.TrimSpace(p.text[e.Close.End:]) == "" {
+		text = p.text[e.Open.Start:e.Open.End] + "\n" + text + "\n" + p.text[e.Close.Start:e.Close.End] // the tags say whose words they were
+	}
+	if w.put(i, text) {
 		p.fixed = true // a stub is not stubbed again
 		w.placed = true
 	}
