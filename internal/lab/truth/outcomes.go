@@ -15,6 +15,8 @@ var (
 	// and "[line 287]" name nothing that was made. A chunk is a piece of output.
 	identifier = regexp.MustCompile(`(?i)(\bchunk )?(?:(?:\b(?:agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|bash)?_?-?(?:id|key|number|ref|reference|pid)\b["']?\s*[:=#]?\s*["']?|\bsession(?: id)? |\bwith id:? ` +
 		`|https?://\S+/)([A-Za-z0-9][A-Za-z0-9_.-]{2,63})|\[[\w/.-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|#([1-9]\d{2,})\b)`)
+	// agent matches tools whose results are reports: the issues in them were read about.
+	agent = regexp.MustCompile(`(?i)(?:^|[_.\-/ ])(?:task|agent)`)
 	ended = regexp.MustCompile(`(?i)\b(?:completed|finished|exited|done|closed|killed|stopped|merged|deleted|cancell?ed|terminated|failed)\b`)
 )
 
@@ -29,10 +31,11 @@ func readOutcomes(history []core.Message) (all []string) {
 				calls[c.ID] = c
 				continue
 			}
-			made := false
+			made, reports := false, false
 			if r, ok := p.(core.ToolResult); ok {
 				c := calls[r.CallID]
 				made = !r.IsError && (creates.MatchString(c.Name) && !strings.Contains(strings.ToLower(c.Name), "read") || command.MatchString(c.Args))
+				reports = agent.MatchString(c.Name)
 			}
 			for s := range texts(p) {
 				for id := range open {
@@ -49,7 +52,7 @@ func readOutcomes(history []core.Message) (all []string) {
 				const most = 3 // of a result
 				for _, f := range identifier.FindAllStringSubmatch(s, most) {
 					id := strings.TrimRight(f[2]+f[3]+f[4], ".-")
-					if f[1] == "" && strings.ContainsAny(id, "0123456789") && !open[id] {
+					if f[1] == "" && !(reports && f[4] != "") && strings.ContainsAny(id, "0123456789") && !open[id] {
 						open[id] = true
 						order = append(order, id)
 					}

@@ -109,7 +109,7 @@ func TestOutcomes(t *testing.T) {
 		call("3", "mcp__tracker__create_issue", `{"title":"x"}`, `{"key":"SHOP-117","url":"https://tracker.example/browse/SHOP-117"}`),
 		call("4", "Bash", `{"command":"git commit -m x"}`, "[main 3f9a2b7] x\n 1 file changed"),
 		call("5", "Read", `{"file_path":"a"}`, "id: 99999"),
-		call("6", "Agent", `{"prompt":"look at the colours"}`, "1. stop() [line 287]\n- `primary` `#D6002F`, black #000"),
+		call("6", "Agent", `{"prompt":"look at the colours"}`, "1. stop() [line 287]\n- `primary` `#D6002F`, black #000, #454545, the bug of #317"),
 		call("7", "exec_command", `{"cmd":"git commit -m y; true &"}`, "Chunk ID: 371dea\nProcess exited with code 0"),
 		say("<task-notification>agent a7f3c2e1 completed</task-notification>"))
 	for _, c := range []struct {
