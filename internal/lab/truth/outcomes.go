@@ -52,7 +52,7 @@ func readOutcomes(history []core.Message) (all []string) {
 				const most = 3 // of a result
 				for _, f := range identifier.FindAllStringSubmatch(s, most) {
 					id := strings.TrimRight(f[2]+f[3]+f[4], ".-")
-					if f[1] == "" && !(reports && f[4] != "") && strings.ContainsAny(id, "0123456789") && !open[id] {
+					if f[1] == "" && (!reports || f[4] == "") && strings.ContainsAny(id, "0123456789") && !open[id] {
 						open[id] = true
 						order = append(order, id)
 					}
