@@ -30,6 +30,7 @@ type Element struct {
 // Tags of elements that other programs write, too.
 const (
 	ReminderOpen, ReminderClose = "<system-reminder>", "</system-reminder>"
+	NoticeOpen, NoticeClose     = "<notice>", "</notice>"
 	DetailsOpen                 = "<environment_details>"
 )
 

@@ -122,7 +122,7 @@ var mayImport = map[string]string{
 	"transcript/internal/condense":   "core/history internal/rawjson transcript/internal/codec",
 	"transcript/internal/claudecode": "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session github.com/google/uuid",
 	"transcript/internal/codex":      "internal/toolcall internal/apimessage core core/history internal/rawjson transcript/internal/items transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session",
-	"transcript/internal/aider":      "core internal/rawjson transcript/internal/codec",
+	"transcript/internal/aider":      "core internal/rawjson internal/toolcall transcript/internal/codec",
 	"transcript/internal/aisdk":      "core core/history transcript/internal/convert internal/rawjson internal/apimessage transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/copilot":    "internal/apimessage transcript/internal/convert github.com/google/uuid core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/pi":         "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session internal/apimessage transcript/internal/convert",
