@@ -2,9 +2,12 @@ package transcript_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -45,6 +48,85 @@ func TestMetaIsNotTheUsers(t *testing.T) {
 		}
 		if !slices.Equal(said, []string{"u1", "u4"}) {
 			t.Errorf("read as the user's: %q", said)
+		}
+	}
+}
+
+// cline are messages as Cline keeps them with native tools: results are texts, and the program asks for a list of tasks.
+const cline = `[{"role":"user","content":[{"type":"text","text":"<task>\nRound the total.\n</task>"},
+	{"type":"text","text":"\n# task_progress RECOMMENDED\n\nInclude a todo list."},{"type":"text","text":"<environment_details>\nnow\n</environment_details>"}]},
+{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a.go"}},{"type":"tool_use","id":"c2","name":"read_file","input":{"path":"b.go"}}]},
+{"role":"user","content":[{"type":"text","text":"[read_file for 'a.go'] Result:\npackage a"},{"type":"text","text":"[read_file for 'b.go'] Result:"},{"type":"text","text":"package b"},
+	{"type":"text","text":"\n\t# TODO LIST UPDATE REQUIRED - You MUST"},{"type":"text","text":"<environment_details>\nnow\n</environment_details>"}]},
+{"role":"assistant","content":[{"type":"tool_use","id":"c3","name":"ask_followup_question","input":{"question":"Up or down?"}}]},
+{"role":"user","content":[{"type":"text","text":"[ask_followup_question for 'Up or down?'] Result:\n<answer>\nDown.\n</answer>"}]}]`
+
+// TestOnlyTypedWordsAreTheUsers: what programs write in the user's role is not the person's: aider's own lines, its questions and the
+// plan of its architect, the prompt around comments in code, Cline's results and lists, Gemini CLI's change of the mode.
+func TestOnlyTypedWordsAreTheUsers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, data string
+		want       []string
+	}{
+		{"aider", files(t, "aider")["session.md"], []string{
+			"The total of an order is wrong.\nSee order.go.", "/ask Why?", "Go on.", "/architect Round once.\n    total := round(sum)", "Round in `Total`, once.",
+		}},
+		{
+			"aider, comments in code",
+			"# aider chat started at 2026-05-01 10:00:00\n\n#### Find the \"AI\" comments below (marked with █) in the code files I've shared with you.  \n" +
+				"#### They contain my questions.  \n####   \n#### a.go:  \n#### │  \n#### █// Why twice? AI?  \n",
+			[]string{"// Why twice? AI?"},
+		},
+		{"cline", cline, []string{"<task>\nRound the total.\n</task>", "<answer>\nDown.\n</answer>"}},
+		{
+			"gemini",
+			`{"sessionId":"s","projectHash":"p","startTime":"2026-01-02T03:04:05.000Z","lastUpdated":"2026-01-02T03:04:05.000Z","messages":[` +
+				`{"id":"1","timestamp":"2026-01-02T03:04:05.000Z","type":"user","content":[{"text":"User has manually exited Plan Mode. Switching to Default mode (edits will require confirmation)."}]},` +
+				`{"id":"2","timestamp":"2026-01-02T03:04:06.000Z","type":"user","content":[{"text":"Round the total."}]}]}`,
+			[]string{"Round the total."},
+		},
+	} {
+		d := read(t, test.data, "")
+		for _, to := range []string{"", "trace"} { // as it is, and in another format
+			if to != "" {
+				out, warnings := write(t, d, to)
+				if strings.Contains(fmt.Sprint(warnings), "without a result") {
+					t.Errorf("%s: warnings %v", test.name, warnings)
+				}
+				d = read(t, out, to)
+			}
+			var said []string
+			for _, parts := range dialog.Read(d.Journal.View()).Messages {
+				for _, p := range parts {
+					for _, s := range p.Passages {
+						if s.Kind == dialog.KindUser {
+							said = append(said, strings.TrimSpace(s.Text))
+						}
+					}
+				}
+			}
+			if diff := cmp.Diff(test.want, said); diff != "" {
+				t.Errorf("%s %s: typed (-want +got):\n%s", test.name, to, diff)
+			}
+		}
+	}
+}
+
+// TestResultsInTextsAnswerNativeCalls: Cline's results are read and converted as those of the calls before them.
+func TestResultsInTextsAnswerNativeCalls(t *testing.T) {
+	t.Parallel()
+	d := read(t, cline, "")
+	out, _ := write(t, d, "openai")
+	lint(t, "openai", out)
+	for id, want := range map[string]string{"c1": "package a", "c2": "package b", "c3": `<answer>\nDown.\n</answer>`} {
+		if line := `{"role":"tool","tool_call_id":"` + id + `","content":"` + want + `"}`; !strings.Contains(out, line) {
+			t.Errorf("no %s in\n%s", line, out)
+		}
+	}
+	for _, u := range dialog.Read(d.Journal.View()).Uses {
+		if !u.Called || u.Name == "read_file" && u.Message != 2 {
+			t.Errorf("%s: called %v, answered in message %d", u.Name, u.Called, u.Message)
 		}
 	}
 }

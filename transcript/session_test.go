@@ -36,6 +36,7 @@ func TestSessionsSayWhatTheAgentSends(t *testing.T) {
 	t.Parallel()
 	image := core.Image{MediaType: "image/png", Data: "iVBORw0KGgo="}
 	one := func(role core.Role, parts ...core.Part) core.Message { return core.Message{Role: role, Parts: parts} }
+	own := func(text string) core.Message { return one(core.RoleUser, core.Text("<notice>\n"+text+"\n</notice>")) }
 	for format, want := range map[string]struct {
 		all, view []core.Message
 		model     string
@@ -119,11 +120,24 @@ func TestSessionsSayWhatTheAgentSends(t *testing.T) {
 		},
 		"aider": {
 			all: []core.Message{
+				own("Aider v0.86.1\nMain model: claude-sonnet-4-5"),
 				one(core.RoleUser, core.Text("The total of an order is wrong.\nSee order.go.")),
 				one(core.RoleAssistant, core.Text("Let me look.\n\n# Rounding\n\n```sh\n# run the tests\n> not a message of aider\ngo test ./...\n```")),
+				own("Tokens: 2.3k sent, 100 received.\nApplied edit to order.go\nAdd file to the chat? (Y)es/(N)o [Yes]: y"),
 				one(core.RoleUser, core.Text("/ask Why?")),
 				one(core.RoleUser, core.Text("Go on.")),
 				one(core.RoleAssistant, core.Text("It is the rounding.")),
+				own("Model: local/coder with architect edit format\npkg/order.go\nAdd file to the chat? (Y)es/(N)o/(A)ll/(S)kip all/(D)on't ask again [Yes]: all"),
+				one(core.RoleUser, core.Text("/architect Round once.\n    total := round(sum)")),
+				one(core.RoleAssistant, core.Reasoning{Text: "Which line?"}, core.Text("> As the spec says: round at the end.\n\n## Plan\n\nRound in `Total`, once.")),
+				own("Tokens: 3k sent, 40 received."),
+				own("> As the spec says: round at the end.\n\n## Plan\n\nRound in `Total`, once."),
+				one(core.RoleAssistant, core.Text("order.go\n```go\nfunc Total() {")),
+				own("^C KeyboardInterrupt\n# 1 SEARCH/REPLACE block failed to match!\n\n<<<<<<< SEARCH\n>>>>>>> REPLACE\n\nIt must match exactly.\n" +
+					"Attempt to fix lint errors? (Y)es/(N)o [Yes]: y"),
+				one(core.RoleAssistant, core.Reasoning{Text: "Only thought"}),
+				own("Tokens: 3k sent, 2 received."),
+				one(core.RoleUser, core.Text("Round in `Total`, once.")),
 			},
 		},
 		"copilot": {

@@ -25,6 +25,9 @@ var insertions = []insertion{
 	{begins: "The following tool was executed by the user", ends: "\n"},
 	{begins: "Summarize the task tool output above and continue with your task.", ends: "\n"},
 	{begins: "Use the above message and context to generate a prompt and call the task tool with subagent: ", ends: "\n", inside: true},
+	// Aider, before the user's comments in the code, with --watch-files.
+	{begins: `I've written your instructions in comments in the code and marked them with "ai"`, ends: "\n█"},
+	{begins: `Find the "AI" comments below (marked with █)`, ends: "\n█"},
 	// Gemini CLI, with the files that the user named.
 	{begins: "--- Content from referenced files ---", ends: "--- End of content ---", inside: true},
 }

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -203,7 +204,7 @@ type linker struct {
 	parts    []Part            // of it
 	open     map[string][]*Use // ID of a native call to the uses that are not answered
 	alike    map[string]int    // the user's texts by form
-	called   []*Use            // in the text of the last assistant's message, and not answered
+	called   []*Use            // in the last assistant's message, and not answered
 	answer   *Use              // whose result continues in the next text; nil if none
 }
 
@@ -225,6 +226,7 @@ func (k *linker) message(m *core.Message, known *message) {
 			calls = calls[1:]
 			k.add(KindToolCall, part.Use, p.Args)
 			k.open[p.ID] = append(k.open[p.ID], part.Use)
+			k.called = append(k.called, part.Use) // Cline answers in a text
 		case core.ToolResult:
 			k.result(p, part)
 		case core.Reasoning:
@@ -328,6 +330,7 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 	u := (*Use)(nil)
 	if open := k.open[t.CallID]; len(open) > 0 {
 		u = open[0]
+		k.called = slices.DeleteFunc(k.called, func(c *Use) bool { return c == u })
 		if len(open) == 1 {
 			delete(k.open, t.CallID)
 		} else {

@@ -156,6 +156,11 @@ func (s *splitter) words(text string) (rest string) {
 func (s *splitter) results(text string) {
 	later := s.answer.begun
 	s.answer.told = s.answer.told || later && tells(text) // a text of its own was written by the program
+	// Cline's about the list of tasks follows a result in a text of its own.
+	if later && !s.speaks() && begins(text) == KindInjected && strings.HasPrefix(strings.TrimSpace(text), "# ") {
+		s.add(KindInjected, text)
+		return
+	}
 	ends := tails(text)
 	limit := len(text)
 	if len(ends) > 0 {

@@ -29,9 +29,9 @@ type Element struct {
 
 // Tags of elements that other programs write, too.
 const (
-	ReminderOpen  = "<system-reminder>"
-	ReminderClose = "</system-reminder>"
-	DetailsOpen   = "<environment_details>"
+	ReminderOpen, ReminderClose = "<system-reminder>", "</system-reminder>"
+	NoticeOpen, NoticeClose     = "<notice>", "</notice>"
+	DetailsOpen                 = "<environment_details>"
 )
 
 //go:embed programs.txt

@@ -40,7 +40,7 @@ var mayImport = map[string]string{
 	"providers/native":                 "core internal/dialog internal/toolcall registry model internal/outline internal/prefix internal/roo internal/size",
 	"providers/slidingwindow":          "core registry internal/value", // value: what the media were
 	"providers/internal/vendor":        "core registry model internal/value",
-	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/recall internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size internal/value", // value: counts the user's words in a view, quoted ones too
+	".":                                "config core core/history core/policy github.com/google/uuid internal/dialog internal/disk internal/plain internal/remote internal/resolver internal/roo model model/extractive providers/slidingwindow registry tokens internal/size internal/value", // value: counts the user's words in a view, quoted ones too
 	"internal/ingest":                  ". config core providers/smart",
 	"cmd/condense/internal/hook":       ". config core core/history internal/disk internal/ingest tokens transcript",
 	"live":                             ". config core core/policy internal/catalog internal/epoch internal/ingest internal/live/access internal/live/admin internal/live/agents internal/live/audit internal/live/chain internal/live/control internal/live/count internal/live/job internal/live/library internal/live/lineage internal/live/messages internal/live/payload internal/live/queue internal/live/seal internal/live/session internal/live/stats internal/live/store internal/live/telemetry internal/live/tenant internal/live/upstream internal/live/watching internal/live/wire internal/mcpserver internal/plain internal/prefix internal/rawjson internal/recall internal/remote internal/secret model transcript github.com/coder/websocket github.com/modelcontextprotocol/go-sdk go.opentelemetry.io/otel golang.org/x/sys",
@@ -121,7 +121,7 @@ var mayImport = map[string]string{
 	"transcript/internal/condense":   "core/history internal/rawjson transcript/internal/codec",
 	"transcript/internal/claudecode": "internal/apimessage core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session github.com/google/uuid",
 	"transcript/internal/codex":      "internal/toolcall internal/apimessage core core/history internal/rawjson transcript/internal/items transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/convert transcript/internal/session",
-	"transcript/internal/aider":      "core internal/rawjson transcript/internal/codec",
+	"transcript/internal/aider":      "core internal/rawjson internal/toolcall transcript/internal/codec",
 	"transcript/internal/copilot":    "internal/apimessage transcript/internal/convert github.com/google/uuid core core/history internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session",
 	"transcript/internal/pi":         "core internal/rawjson transcript/internal/codec transcript/internal/syntax transcript/internal/jsonl transcript/internal/blocks transcript/internal/session internal/apimessage transcript/internal/convert",
 	"transcript/internal/opencode":   "internal/apimessage core core/history internal/rawjson transcript/internal/convert transcript/internal/codec transcript/internal/syntax transcript/internal/blocks transcript/internal/session",
@@ -142,7 +142,7 @@ var mayImport = map[string]string{
 	"internal/live/admin":     ". config internal/live/access internal/live/audit internal/live/control internal/live/payload internal/live/session internal/live/stats internal/live/store internal/live/tenant internal/plain",
 	"internal/live/audit":     "",
 	"internal/live/control":   "internal/live/library internal/live/lineage internal/live/messages internal/live/session internal/live/store internal/live/wire internal/plain internal/size internal/suggest",
-	"internal/live/library":   "core core/history internal/live/lineage internal/live/messages internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall",
+	"internal/live/library":   "core core/history internal/dialog internal/live/lineage internal/live/messages internal/live/store internal/live/wire internal/mcpserver internal/rawjson internal/recall",
 	"internal/live/watching":  "internal/live/stats",
 	"internal/live/count":     "internal/media",
 	"internal/live/payload":   "internal/live/count internal/live/wire internal/plain github.com/andybalholm/brotli github.com/klauspost/compress",
@@ -152,7 +152,7 @@ var mayImport = map[string]string{
 	"internal/live/telemetry": "go.opentelemetry.io/otel",
 	"internal/live/tenant":    "internal/live/store golang.org/x/time",
 	"internal/live/upstream":  "internal/live/stats internal/live/wire internal/plain",
-	"internal/live/job":       ". config core internal/ingest internal/live/count internal/live/lineage internal/live/messages internal/live/queue internal/live/stats internal/live/wire internal/prefix internal/recall model transcript",
+	"internal/live/job":       ". config core internal/ingest internal/live/count internal/live/lineage internal/live/messages internal/live/queue internal/live/stats internal/live/wire internal/prefix internal/dialog model transcript",
 	"internal/live/messages":  "core internal/live/wire internal/rawjson transcript",
 	"internal/live/session":   "internal/live/job internal/live/lineage internal/live/store internal/live/wire",
 

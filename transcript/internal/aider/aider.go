@@ -4,24 +4,27 @@
 //
 //	# aider chat started at 2026-05-01 10:00:00
 //
-//	> Aider v0.86.1                        aider's own messages: not sent
+//	> Aider v0.86.1                        aider's own messages; a line, or all until one ends in two spaces
 //
 //	#### The total of an order is wrong.   each line of the user, a command too
 //
 //	Let me look.                           the answer, as it is
 //
-// With --restore-chat-history aider sends the user's lines and the answers again. It takes the
-// whole file, which can hold many chats. Within fenced code every line except the user's
-// belongs to the answer. This follows aider/io.py and aider/utils.py, which are public.
+// Aider's own messages are context in the user's role: its questions with the answers too, which it records as the user's
+// if one answer is for all, and the plan of the architect, which it records again as the editor's task. With
+// --restore-chat-history aider takes the whole file, which can hold many chats. Within fenced code every line except the
+// user's, and aider's that end so, belongs to the answer. This follows aider/io.py and aider/utils.py, which are public.
 package aider
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
@@ -37,60 +40,63 @@ var Codec = codec.Codec{
 const (
 	started = "# aider chat started at "
 	user    = "####"
-	own     = ">"
+	own     = "> "
 	blank   = "<blank>" // the user entered nothing
 	fence   = "```"
+	ends    = "  "           // of aider's own lines and the user's
+	choice  = "? (Y)es/(N)o" // in a question
 )
 
-// detect looks for the start of a chat among the first lines: a file may be cut at the front.
+// detect looks for the start of a chat near the beginning: a file may be cut at the front.
 func detect(data []byte) bool {
+	const look = 1 << 14
 	at := rawjson.SkipSpace(data, 0)
-	if rawjson.IsObject(data[at:]) || rawjson.IsArray(data[at:]) {
-		return false
-	}
-	seen := 0
-	for line := range bytes.Lines(data) {
-		if bytes.HasPrefix(line, []byte(started)) {
-			return true
-		}
-		if seen++; seen > 200 {
-			break
-		}
-	}
-	return false
+	return !rawjson.IsObject(data[at:]) && !rawjson.IsArray(data[at:]) && bytes.Contains(append([]byte("\n"), data[:min(len(data), look)]...), []byte("\n"+started))
 }
 
-// A reader collects the lines of a message.
+// A reader collects the lines of a message. Aider's own lines have the role of a tool until they are one.
 type reader struct {
 	file *codec.File
 	n    int
 	time time.Time
 	role core.Role
 	text []string
+	last core.Role // of the last message but aider's own
+	said string    // its text
 }
 
 func read(data []byte, f *codec.File) error {
 	r := reader{file: f}
-	fenced := false
-	for raw := range strings.Lines(string(data)) {
-		line := strings.TrimRight(raw, "\r\n")
-		said, isUser := strings.CutPrefix(line, user)
-		isUser = isUser && (said == "" || said[0] == ' ')
+	fenced, to := false, 0 // where a message of aider's own ends
+	lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	marks := strings.Contains(string(data), ends+"\n"+own) // an editor may have removed the ends
+	for i, line := range lines {
+		said, isUser := strings.CutPrefix(line+" ", user+" ")
+		ended := strings.HasSuffix(line, ends)
+		if rest, marked := strings.CutPrefix(line+" ", own); marked && i >= to && (!fenced || ended && marks) { // a fence may lack its end
+			if end := ownEnd(lines, i, marks); end > i {
+				to, fenced, line = end, false, rest
+			}
+		}
 		var err error
 		switch {
+		case i < to:
+			err = r.add(core.RoleTool, strings.TrimRight(line, " "))
 		case isUser:
 			fenced = false
-			if said = strings.TrimSpace(said); said != blank {
+			switch said = strings.TrimRight(said, " "); {
+			case strings.Contains(said, choice) && strings.Contains(said, "]: "):
+				err = r.add(core.RoleTool, said)
+			case said != blank:
 				err = r.add(core.RoleUser, said)
 			}
 		case strings.HasPrefix(line, started):
 			fenced = false
 			err = r.end()
+			r.last = ""
 			if t, bad := time.Parse(time.DateTime, strings.TrimSpace(line[len(started):])); bad == nil {
 				r.time = t
 			}
-		case !fenced && (line == own || strings.HasPrefix(line, own+" ")):
-			err = r.end()
 		default:
 			if strings.HasPrefix(line, fence) {
 				fenced = !fenced
@@ -108,10 +114,28 @@ func read(data []byte, f *codec.File) error {
 	return nil
 }
 
+// ownEnd returns where the message of aider's own ends that begins with lines[i]: it marks the first line and ends the last. Without
+// such an end before the next mark it is a quote in an answer, and ownEnd returns i.
+func ownEnd(lines []string, i int, marks bool) int {
+	for k, line := range lines[i:] {
+		switch {
+		case k > 0 && (strings.HasPrefix(line, own) || strings.HasPrefix(line, user)):
+			return i
+		case !marks || strings.HasSuffix(line, ends) || line+" " == own:
+			return i + k + 1
+		}
+	}
+	return i
+}
+
 // add adds a line of role.
 func (r *reader) add(role core.Role, line string) error {
+	empty := strings.TrimSpace(line) == ""
+	if role == core.RoleAssistant && empty && r.role == core.RoleTool {
+		return nil // it may go on
+	}
 	if role != r.role {
-		if err := r.end(); err != nil || strings.TrimSpace(line) == "" {
+		if err := r.end(); err != nil || empty {
 			return err
 		}
 		r.role = role
@@ -122,12 +146,35 @@ func (r *reader) add(role core.Role, line string) error {
 
 // end ends the message.
 func (r *reader) end() error {
+	m := core.Message{Role: r.role, Time: r.time}
 	text := strings.TrimSpace(strings.Join(r.text, "\n"))
-	role := r.role
 	r.role, r.text = "", nil
-	if text == "" {
+	name, rest, ok := strings.Cut(text, ">")
+	if ok && m.Role == core.RoleAssistant && strings.HasPrefix(name, "<think") && !strings.ContainsAny(name, " \n") { // aider's element, or a model's
+		rest, text, _ = strings.Cut(rest, "</"+name[1:]+">")
+		text = strings.TrimSpace(text)
+		m.Parts = append(m.Parts, core.Reasoning{Text: strings.TrimSpace(rest)})
+	}
+	if text == "" && m.Parts == nil {
 		return nil
 	}
+	command, words, _ := strings.Cut(r.said, " ")
+	switch {
+	case m.Role != core.RoleUser:
+	case r.last == core.RoleUser && strings.HasPrefix(command, "/") && strings.TrimSpace(words) == text:
+		return nil // aider records the words of /ask and the like again
+	case r.last == core.RoleAssistant && strings.Contains(text, " ") && slices.Equal(strings.Fields(text), strings.Fields(r.said)):
+		m.Role = core.RoleTool // the plan of the architect
+	}
+	if m.Role == core.RoleTool { // the element says in every format whose it is
+		m.Role, m.Program, text = core.RoleUser, true, toolcall.NoticeOpen+"\n"+text+"\n"+toolcall.NoticeClose
+	} else {
+		r.last, r.said = m.Role, text
+	}
+	if text != "" {
+		m.Parts = append(m.Parts, core.Text(text))
+	}
 	r.n++
-	return r.file.Add(core.Message{ID: codec.IDs{}.Next(r.n, ""), Role: role, Time: r.time, Parts: []core.Part{core.Text(text)}})
+	m.ID = codec.IDs{}.Next(r.n, "")
+	return r.file.Add(m)
 }

@@ -18,7 +18,38 @@ import (
 // Input returns the view of f as input of package apimessage. Losses become warnings of out.
 func Input(f *codec.File, api *apimessage.API, out *codec.Output) *apimessage.Input {
 	foreign := f.Vendor != "" && string(f.Vendor) != api.Vendor
-	return &apimessage.Input{Messages: f.View(), System: f.System, Foreign: foreign, Warn: out.Warn}
+	return &apimessage.Input{Messages: answer(f.View()), System: f.System, Foreign: foreign, Warn: out.Warn}
+}
+
+// answer returns view with results of calls where a text has them: Cline writes "[read_file for 'a.go'] Result:" above one or before it.
+func answer(view []core.Message) []core.Message {
+	view = slices.Clone(view)
+	var open []core.ToolCall
+	for i := range view {
+		parts := slices.Clone(view[i].Parts)
+		for j := 0; j < len(parts); j++ {
+			switch p := parts[j].(type) {
+			case core.ToolCall:
+				open = append(open, p)
+			case core.ToolResult:
+				open = slices.DeleteFunc(open, func(c core.ToolCall) bool { return c.ID == p.CallID })
+			case core.Text:
+				head, text, found := strings.Cut(string(p), "] Result:")
+				n := slices.IndexFunc(open, func(c core.ToolCall) bool { return head == "["+c.Name || strings.HasPrefix(head, "["+c.Name+" for '") })
+				if !found || n < 0 || view[i].Role != core.RoleUser {
+					continue
+				}
+				if next, ok := parts[min(j+1, len(parts)-1)].(core.Text); ok && text == "" && !strings.HasPrefix(string(next), "<") {
+					text, parts = string(next), slices.Delete(parts, j+1, j+2)
+				}
+				parts[j] = core.ToolResult{CallID: open[n].ID, Content: []core.Part{core.Text(strings.TrimPrefix(text, "\n"))}}
+				open = slices.Delete(open, n, n+1)
+			case core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+		view[i].Parts = parts
+	}
+	return view
 }
 
 // Turns returns the view of f as turns of api, and the system prompt if api takes it apart.
@@ -82,14 +113,18 @@ func WarnFields(f *codec.File, view []core.Message, out *codec.Output) {
 			note(block, blockFields, view[i].ID)
 		}
 	}
-	if len(lost) > 0 {
-		all := make([]string, 0, len(lost))
+	warn := func(of string) {
+		var all []string
 		for k, id := range lost {
-			all = append(all, fmt.Sprintf("%q (first in message %s)", k, id))
+			if all = append(all, strconv.Quote(k)); id != "" {
+				all[len(all)-1] += fmt.Sprintf(" (first in message %s)", id)
+			}
 		}
-		slices.Sort(all)
-		out.Warn("", "fields of messages without a place in the new format were left out: %s", strings.Join(all, ", "))
+		if slices.Sort(all); len(all) > 0 {
+			out.Warn("", "fields of %s without a place in the new format were left out: %s", of, strings.Join(all, ", "))
+		}
 	}
+	warn("messages")
 	clear(lost)
 	file := slices.Concat(f.Envelope.Head, f.Envelope.Tail) // an object without its messages
 	if sep := string(f.Envelope.Sep); sep == "\n" || sep == "\r\n" {
@@ -103,12 +138,5 @@ func WarnFields(f *codec.File, view []core.Message, out *codec.Output) {
 	if f.Tools != nil {
 		lost["tools"] = ""
 	}
-	if len(lost) > 0 {
-		all := make([]string, 0, len(lost))
-		for k := range lost {
-			all = append(all, strconv.Quote(k))
-		}
-		slices.Sort(all)
-		out.Warn("", "fields of the file without a place in the new format were left out: %s", strings.Join(all, ", "))
-	}
+	warn("the file")
 }

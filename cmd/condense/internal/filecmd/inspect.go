@@ -168,6 +168,14 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 		n := 0
 		by := counter.Breakdown(*m)
 		dialog.Regroup(by, counter, *m)
+		said := slices.ContainsFunc(read.Messages[i], func(p dialog.Part) bool {
+			return slices.ContainsFunc(p.Passages, func(s dialog.Passage) bool { return s.Kind == dialog.KindUser })
+		})
+		for _, k := range []tokens.Kind{tokens.KindToolResult, tokens.KindInjected, tokens.KindEnvironment} {
+			if m.Role == core.RoleUser && !said && by[k] > 0 { // the frame of a message is the user's only with words
+				by[k], by[tokens.KindUser] = by[k]+by[tokens.KindUser], 0
+			}
+		}
 		for k, size := range by {
 			if size > 0 {
 				add(k, size)
