@@ -96,7 +96,7 @@ func TestHandoverHasBoth(t *testing.T) {
 	if res.Messages[0].Kind != core.KindSummary || res.Messages[0].Role != core.RoleUser || !strings.Contains(text, "## Request\n1. Question 3.") {
 		t.Errorf("the first message is %s", text)
 	}
-	if !strings.Contains(text, "99 [?] and lib/nowhere.go [?]") {
+	if !strings.Contains(text, "99 [not in the history] and lib/nowhere.go [not in the history]") {
 		t.Errorf("what was invented is not marked in %s", text)
 	}
 	if n := sum(res.Messages); n > req.Budget.Room() {
@@ -405,7 +405,7 @@ func TestHandoverOverFiveRounds(t *testing.T) {
 			}
 			for k := range rounds {
 				for _, invented := range []string{fmt.Sprintf("invented/path%d.go", k), strconv.Itoa(990_000 + k), fmt.Sprintf("I love the number %d dearly", k)} {
-					if i := strings.Index(said, invented); i >= 0 && !strings.HasPrefix(said[i+len(invented):], " [?]") {
+					if i := strings.Index(said, invented); i >= 0 && !strings.HasPrefix(said[i+len(invented):], " [not in the history]") {
 						t.Errorf("%q is not marked", invented)
 					}
 				}

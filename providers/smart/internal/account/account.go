@@ -56,8 +56,9 @@ type Account struct {
 }
 
 const (
-	title   = "# Account of the work so far"
-	note    = "A language model wrote this. Paths, numbers, names and quotes in it were looked up in the history: [?] follows those that are not there."
+	title = "# Account of the work so far"
+	note  = "A language model wrote this; what it concludes itself is (inferred). All other paths, numbers, names and quotes were looked up in the " +
+		"history: " + unknown + " follows those that are not there, " + apart + " a path whose parts are there, but not together."
 	recall  = " A handle (h:) recalls what an item and those above it are about."
 	changed = "Changed since the last account"
 	asOf    = "(as of "
@@ -129,7 +130,7 @@ func lazily(expression string) func() *regexp.Regexp {
 func Read(text string) *Account {
 	a := &Account{}
 	at, changes := Notes, false
-	for line := range strings.SplitSeq(strings.TrimPrefix(text, opening), "\n") {
+	for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimPrefix(text, opening), wasUnknown, unknown), "\n") {
 		if name, ok := strings.CutPrefix(line, "## "); ok {
 			changes = name == changed
 			if k := slices.Index(titles[:], name); k >= 0 {

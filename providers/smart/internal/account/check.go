@@ -8,7 +8,10 @@ import (
 
 // Marks of claims that the history does not support.
 const (
-	unknown    = "[?]"
+	unknown    = "[not in the history]"
+	wasUnknown = "[?]"       // in accounts of former versions
+	apart      = "[joined]"  // of a path whose parts are there, but not together
+	inferred   = "(inferred" // the model's mark of its own conclusions
 	notUsers   = "[not said by the user]"
 	noLink     = "[a link that is not in the history]"
 	leastQuote = 3 // words: shorter quotes are names and are looked up as such
@@ -32,7 +35,7 @@ var (
 	codeForm  = "`([^`]{1,400})`"
 	quoteForm = `"([^"]{3,600})"|“([^”]{3,600})”|„([^“”]{3,600})[“”]`
 	linkForm  = `https?://[^\s<>"')\]]+`
-	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
+	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
 	claimForm = lazily(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	spans     = lazily(codeForm)
 	// leading matches the number that models write before an item.
@@ -47,15 +50,21 @@ const (
 )
 
 // check returns the text of an item with marks at the claims that the history does not support. Links and
-// handles of this kind, and secrets, are cut.
+// handles of this kind, and secrets, are cut. Of a conclusion only these and its quotes are looked up.
 func (h *History) check(text string, of Section) (string, Checks) {
 	var c Checks
 	redacted := secret.Redact(text)
 	c.Secrets = strings.Count(redacted, secret.Redacted) - strings.Count(text, secret.Redacted)
 	text = leading().ReplaceAllString(redacted, "")
-	for _, mark := range []string{unknown, notUsers} { // the model copied them
+	for _, mark := range []string{unknown, wasUnknown, apart, notUsers} { // the model copied them
 		text = strings.ReplaceAll(text, " "+mark, "")
 		text = strings.ReplaceAll(text, mark, "")
+	}
+	concludes := strings.Contains(text, inferred)
+	if concludes {
+		lenient := *h
+		lenient.lenient = true
+		h = &lenient
 	}
 	var b strings.Builder
 	at := 0
@@ -80,6 +89,9 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		}
 	}
 	b.WriteString(text[at:])
+	if concludes {
+		c.Looked = c.Unknown
+	}
 	out := strings.TrimSpace(b.String())
 	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || speaksForUser().MatchString(spans().ReplaceAllString(text, ""))) {
 		if c.Looked++; !h.saidByUser(text) {
@@ -97,46 +109,55 @@ func (h *History) checkCode(whole, span string, c *Checks) string {
 	if has(h.all, plain(span)) {
 		return whole
 	}
-	missing := false
+	worst := present
 	for _, token := range strings.FieldsFunc(span, func(r rune) bool { return strings.ContainsRune(" \t()[]{},;'\"|&", r) }) {
 		token = strings.TrimLeft(strings.TrimRight(token, ".,:=!?"), ",:=!?")
 		k := kindOf(token, true)
-		if h.knows(k, token) {
-			continue
-		}
-		if k == aLink {
+		found := h.find(k, token)
+		if k == aLink && found == absent {
 			c.Unknown++
 			return noLink
 		}
-		missing = true
+		worst = min(worst, found)
 	}
-	if missing {
-		c.Unknown++
-		return whole + " " + unknown
-	}
-	return whole
+	return whole + c.mark(worst)
 }
 
-// checkToken returns a token outside of quotes and code with its mark.
+// mark counts a claim and returns the mark that follows it.
+func (c *Checks) mark(found standing) string {
+	switch found {
+	case absent:
+		c.Unknown++
+		return " " + unknown
+	case joined:
+		return " " + apart
+	case present:
+	}
+	return ""
+}
+
+// checkToken returns a token outside of quotes and code with its mark. Asterisks around it may be emphasis, or make it a pattern.
 func (h *History) checkToken(token string, c *Checks) string {
 	bare := strings.TrimRight(strings.TrimLeft(token, "<>=~+±"), ".,:;!?<>=+-")
-	k := kindOf(bare, false)
-	if k == aWord || bare == "" {
+	inner := strings.Trim(bare, ".,:;!?<>=+-*")
+	if !strings.Contains(bare, "*") {
+		inner = bare
+	}
+	k := kindOf(inner, false)
+	if k == aWord || inner == "" {
 		return token
 	}
 	c.Looked++
-	if h.knows(k, bare) {
-		return token
+	found := h.find(k, inner)
+	if found == absent && bare != inner {
+		found = h.find(k, bare)
 	}
-	c.Unknown++
-	switch k { //nolint:exhaustive // others stay, with a mark
-	case aLink:
-		return noLink
-	case aHandle:
-		return ""
+	if found == absent && (k == aLink || k == aHandle) {
+		c.Unknown++
+		return map[kind]string{aLink: noLink}[k]
 	}
 	end := strings.LastIndex(token, bare) + len(bare)
-	return token[:end] + " " + unknown + token[end:]
+	return token[:end] + c.mark(found) + token[end:]
 }
 
 // checkQuote returns a quote as it is if somebody said it. Of the request and its constraints that must be the user.
