@@ -22,14 +22,15 @@ const Provider = "handover"
 // A Section is a heading of an account.
 type Section uint8
 
-// The sections, in the order in which they are written.
+// The sections, in the order in which they are written: the most important ones first.
 const (
 	Request Section = iota
+	State
+	Next
+	Open
 	Constraints
 	Decisions
 	Done
-	Open
-	Next
 	Failures
 	Files
 	Commands
@@ -37,7 +38,7 @@ const (
 	sections
 )
 
-var titles = [sections]string{"Request", "Constraints", "Decisions", "Done", "Open", "Next step", "Failures", "Files", "Commands", "Notes"}
+var titles = [sections]string{"Request", "State now", "Next step", "Open", "Constraints", "Decisions", "Done", "Failures", "Files", "Commands", "Notes"}
 
 // An Item is one statement.
 type Item struct {
@@ -179,7 +180,7 @@ func (a *Account) sort() {
 }
 
 // first are the sections whose oldest items go first where there is no room, and then the others.
-var first = [2][]Section{{Notes, Commands, Done, Files, Failures}, {Decisions, Open, Next, Constraints, Request}}
+var first = [2][]Section{{Notes, Commands, Done, Files, Failures}, {Decisions, Open, State, Next, Constraints, Request}}
 
 // Fit leaves out items until the account has at most so many tokens, and returns their number: the oldest
 // finished ones first, from the largest section; binding and open ones only if nothing else is left.

@@ -3,6 +3,8 @@ package account_test
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,6 +232,67 @@ func TestReadsWhatItWrote(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// TestHeadingsByImportance: whatever headings a model writes, the account has those of the prompt, in its order; what stands below another one
+// stays under that one's name.
+func TestHeadingsByImportance(t *testing.T) {
+	t.Parallel()
+	write, _, _ := strings.Cut(account.Instructions(nil, false, 1000, ""), "Copy paths")
+	var order []string
+	answer := ""
+	for line := range strings.SplitSeq(write, "\n") {
+		if strings.HasPrefix(line, "## ") {
+			order = append(order, line)
+			answer = line + "\n- below " + line[3:] + "\n" + answer
+		}
+	}
+	a, _ := account.Follow(nil, answer, history(work()))
+	var got []string
+	for line := range strings.SplitSeq(a.Text(), "\n") {
+		if strings.HasPrefix(line, "## ") {
+			got = append(got, line)
+		}
+	}
+	if !slices.Equal(got, order) || len(got) < 10 {
+		t.Errorf("got  %v\nwant %v", got, order)
+	}
+	for _, tt := range []struct{ answer, want string }{
+		{"## Failures\n- it hangs\n## State\n- half done", "## State now\n2. half done\n## Failures\n1. it hangs"},
+		{"## Failures\n- it hangs\n## Licences\n- MIT\n- BSD\n## Open\n- more", "## Open\n4. more\n## Failures\n1. it hangs\n## Notes\n2. Licences: MIT\n3. Licences: BSD"},
+		{"# Summary\n## Current Work\n- half done\n## Problem Statement\n- slow", "## State now\n1. half done\n## Failures\n2. slow"},
+		{"## Files\n### login.go\n- hashes\n### state.go\n- holds it\n- and more", "## Files\n1. login.go:\n2. hashes\n3. state.go:\n4. holds it\n5. and more"},
+		{"**Done**\n- fixed\n**Team**\n- two\n**In progress**\n- third", "## State now\n3. third\n## Done\n1. fixed\n## Notes\n2. Team: two"},
+	} {
+		a, _ := account.Follow(nil, tt.answer, history(append(work(), coretest.Conversation(coretest.Assistant(core.Text("login.go state.go")))...)))
+		if got := body(a); got != tt.want {
+			t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+		}
+	}
+}
+
+// body returns an account without what stands above its headings, and without handles.
+func body(a *account.Account) string {
+	text := a.Text()
+	return regexp.MustCompile(` h:[0-9a-f]{10}`).ReplaceAllString(text[strings.Index(text, "## "):], "")
+}
+
+// TestFollowsAnAccountOfAFormerVersion: an account in the order and with the marks of a former version is read, and goes on in those of this
+// one: its items as they are, the state and the next step as they are now.
+func TestFollowsAnAccountOfAFormerVersion(t *testing.T) {
+	t.Parallel()
+	former := account.Read(strings.Join([]string{
+		"[Written by provider handover to shorten this conversation; not said by the user]", "# Account of the work so far",
+		"A language model wrote this. Paths, numbers, names and quotes in it were looked up in the history: [?] follows those that are not there.",
+		"## Request", "1. Make the login faster", "## Constraints", "2. Never touch the schema", "## Done", "3. lib/nowhere.go [?] was read", "## Next step", "4. run the tests",
+	}, "\n"))
+	a, _ := account.Follow(former, "## Next step\n- run TestLogin again\n## State now\n- checkPassword is half done\n- a server runs (inferred)\n- login_test.go is to be removed", history(work()))
+	a, u := account.Follow(a, "## State now\n- checkPassword is done\n- login_test.go is to be removed\nCHANGED 7: a server is stopped", history(work()))
+	if want := "## Request\n1. Make the login faster\n## State now\n7. a server is stopped\n8. login_test.go is to be removed\n9. checkPassword is done\n## Next step\n5. run TestLogin again\n" +
+		"## Constraints\n2. Never touch the schema\n## Done\n3. lib/nowhere.go [not in the history] was read\n" +
+		"## Changed since the last account\n- a server runs (inferred) — now item 7\n- state now was: checkPassword is half done"; body(a) != want || u.New != 1 {
+		t.Errorf("%d new, got\n%s\nwant\n%s", u.New, body(a), want)
 	}
 }
 

@@ -26,20 +26,23 @@ const (
 
 // sectionNames are words in the headings that models write: the first that occurs says which section it is.
 var sectionNames = []struct {
-	words string
+	words func() *regexp.Regexp
 	of    Section
 }{
-	{"next", Next},
-	{"constraint|rule|preference", Constraints},
-	{"pending|current|remaining|in progress|todo|open", Open},
-	{"request|goal|objective|intent|user message", Request},
-	{"decision", Decisions},
-	{"error|failure|problem", Failures},
-	{"file|code", Files},
-	{"command", Commands},
-	{"done|complete|accomplish|progress", Done},
-	{"concept|background|context|note", Notes},
+	{headed("next"), Next},
+	{headed("constraint|rule|preference"), Constraints},
+	{headed("request|goal|objective|intent|user message"), Request},
+	{headed("state\\b|status|current|in progress|in flight|running|temporary"), State},
+	{headed("pending|remaining|todo|open|risk|question"), Open},
+	{headed("decision|decided"), Decisions},
+	{headed("error|failure|problem|blocker"), Failures},
+	{headed("file|code"), Files},
+	{headed("command"), Commands},
+	{headed("done|complete|accomplish|progress"), Done},
+	{headed("(?:concept|background|context|note)s?\\b"), Notes},
 }
+
+func headed(words string) func() *regexp.Regexp { return lazily(`(?i)\b(?:` + words + `)`) }
 
 var (
 	hashHeading = lazily(`^#{1,6}\s+(.+?)\s*#*$`)
@@ -55,25 +58,24 @@ const (
 	longestJoin = 400
 )
 
-// heading returns the words of a heading, "" if line is none.
-func heading(line string) string {
+// heading returns the words of a heading and its depth, "" if line is none.
+func heading(line string) (name string, depth int) {
 	line = strings.TrimSpace(line)
-	for _, form := range []*regexp.Regexp{hashHeading(), boldHeading(), lineHeading()} {
+	for k, form := range []*regexp.Regexp{hashHeading(), boldHeading(), lineHeading()} {
 		if f := form.FindStringSubmatch(line); f != nil {
-			return strings.Trim(f[1], "*: ")
+			const deepest = 6
+			return strings.Trim(f[1], "*: "), k*deepest + len(line) - len(strings.TrimLeft(line, "#"))
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // sectionOf returns the section that a heading means.
 func sectionOf(name string) (Section, bool) {
-	name = strings.ToLower(name)
+	file := !strings.Contains(name, " ") && (dotted().MatchString(name) || pathForm().MatchString(name))
 	for _, s := range sectionNames {
-		for word := range strings.SplitSeq(s.words, "|") {
-			if strings.Contains(name, word) {
-				return s.of, true
-			}
+		if !file && s.words().MatchString(name) {
+			return s.of, true
 		}
 	}
 	return Notes, false
@@ -83,8 +85,9 @@ func sectionOf(name string) (Section, bool) {
 func parse(answer string) []entry {
 	var out []entry
 	at, open, fenced := Notes, false, false // open: the next line may continue the last entry
+	own, level := "", 0                     // the heading that no section has, before each item below it, and the depth of the last heading of a section
 	begin := func(text string) {
-		e := entry{section: at, text: text}
+		e := entry{section: at, text: own + text}
 		if f := change().FindStringSubmatch(text); f != nil {
 			e.op, e.text = opChanged, f[3]
 			if strings.EqualFold(f[1], "gone") {
@@ -96,7 +99,7 @@ func parse(answer string) []entry {
 		open = true
 	}
 	join := func(sep, text string) bool {
-		if !open || len(out) == 0 || len(out[len(out)-1].text)+len(text) > longestJoin {
+		if !open || len(out) == 0 || change().MatchString(text) || len(out[len(out)-1].text)+len(text) > longestJoin {
 			return false
 		}
 		out[len(out)-1].text += sep + text
@@ -118,11 +121,14 @@ func parse(answer string) []entry {
 			}
 			continue
 		}
-		if name := heading(line); name != "" {
-			if s, ok := sectionOf(name); ok {
-				at, open = s, false
-			} else {
+		if name, depth := heading(line); name != "" {
+			switch s, ok := sectionOf(name); {
+			case ok:
+				at, own, level, open = s, "", depth, false
+			case level > 0 && depth > level && own == "": // of a part of the section
 				begin(name + ":")
+			default:
+				at, own, level, open = Notes, name+": ", depth, false
 			}
 			continue
 		}
