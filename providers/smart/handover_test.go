@@ -136,6 +136,34 @@ func TestHandoverCitesWhatCanBeRecalled(t *testing.T) {
 	}
 }
 
+// TestHandoverKeepsTheUsersWords: what the user said stands whole and in order beside an account that repeats every word of it.
+func TestHandoverKeepsTheUsersWords(t *testing.T) {
+	t.Parallel()
+	said := func(i int) string {
+		return fmt.Sprintf("Move service%c to port %d, and never touch config%c.toml.", 'A'+i, 7000+i, 'A'+i)
+	}
+	var m []core.Message
+	account := "## Request\n"
+	for i := range 20 {
+		m = append(m, coretest.User(core.Text(said(i))))
+		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 900))...)
+		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("Answer %d.", i))))
+		account += "- " + said(i) + "\n## Done\n- service" + string(rune('A'+i)) + " was moved, as was asked for; not checked\n## Request\n"
+	}
+	req := coretest.Request(coretest.Conversation(m...), 2500)
+	res := condense(t, openHandover(t, `{"unknown": 1}`, &clerk{info: model.Info{Window: 1 << 20}, answer: writes(account)}), req)
+	if !strings.Contains(textOf(res.Messages[0]), "# Account of the work so far") {
+		t.Fatal("there is no account")
+	}
+	rest := textOf(res.Messages[1:]...)
+	for i := range 20 {
+		_, after, found := strings.Cut(rest, said(i))
+		if rest = after; !found {
+			t.Fatalf("%q is missing or out of order", said(i))
+		}
+	}
+}
+
 // TestHandoverSmartKnowsTheAccount: what the account repeats is not kept a second time, and what it names without quoting it comes first.
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	testkit.Slow(t)

@@ -158,8 +158,11 @@ func TestNowhereIsMarked(t *testing.T) {
 	h := history(append(work(), found()...))
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`q[a-z]{3,8}x`).Draw(t, "name")
-		form := rapid.SampledFrom([]string{"tests/%s.go", "`tests/%s.go`", "%s/tests/repo.go", "/home/dev/%s/repo.go", "~/%s/repo.go", `C:\Users\dev\%s\events.jsonl`, "`%s`", "Test_%s", "`Test%s_*`",
-			"Test_%s*", "**Test_%s**", "`*_%s.go`", "User.%s_now()", "src/auth/login.go::test_%s", "\"the %s said nothing\"", "$HOME/.%s/repo.go", "`tests/*/%s.go`"}).Draw(t, "form")
+		form := rapid.SampledFrom([]string{
+			"tests/%s.go", "`tests/%s.go`", "%s/tests/repo.go", "/home/dev/%s/repo.go", "~/%s/repo.go", `C:\Users\dev\%s\events.jsonl`,
+			"`%s`", "Test_%s", "`Test%s_*`", "Test_%s*", "**Test_%s**", "`*_%s.go`",
+			"User.%s_now()", "src/auth/login.go::test_%s", "\"the %s said nothing\"", "$HOME/.%s/repo.go", "`tests/*/%s.go`",
+		}).Draw(t, "form")
 		a, u := account.Follow(nil, "## Notes\n- The thing is "+fmt.Sprintf(form, name)+" here", h)
 		if text := a.Items[0].Text; u.Unknown != 1 || !strings.Contains(text, "[not in the history]") || strings.Contains(text, "[joined]") {
 			t.Errorf("%d unknown in %s", u.Unknown, text)

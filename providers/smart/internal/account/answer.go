@@ -26,23 +26,21 @@ const (
 
 // sectionNames are words in the headings that models write: the first that occurs says which section it is.
 var sectionNames = []struct {
-	words func() *regexp.Regexp
+	words string
 	of    Section
 }{
-	{headed("next"), Next},
-	{headed("constraint|rule|preference"), Constraints},
-	{headed("request|goal|objective|intent|user message"), Request},
-	{headed("state\\b|status|current|in progress|in flight|running|temporary"), State},
-	{headed("pending|remaining|todo|open|risk|question"), Open},
-	{headed("decision|decided"), Decisions},
-	{headed("error|failure|problem|blocker"), Failures},
-	{headed("file|code"), Files},
-	{headed("command"), Commands},
-	{headed("done|complete|accomplish|progress"), Done},
-	{headed("(?:concept|background|context|note)s?\\b"), Notes},
+	{"next", Next},
+	{"constraint|rule|preference", Constraints},
+	{"request|goal|objective|intent|user message", Request},
+	{"state\\b|status|current|in progress|in flight|running|temporary", State},
+	{"pending|remaining|todo|open|risk|question", Open},
+	{"decision|decided", Decisions},
+	{"error|failure|problem|blocker", Failures},
+	{"file|code", Files},
+	{"command", Commands},
+	{"done|complete|accomplish|progress", Done},
+	{"(?:concept|background|context|note)s?\\b", Notes},
 }
-
-func headed(words string) func() *regexp.Regexp { return lazily(`(?i)\b(?:` + words + `)`) }
 
 var (
 	hashHeading = lazily(`^#{1,6}\s+(.+?)\s*#*$`)
@@ -74,7 +72,7 @@ func heading(line string) (name string, depth int) {
 func sectionOf(name string) (Section, bool) {
 	file := !strings.Contains(name, " ") && (dotted().MatchString(name) || pathForm().MatchString(name))
 	for _, s := range sectionNames {
-		if !file && s.words().MatchString(name) {
+		if found, _ := regexp.MatchString(`(?i)\b(?:`+s.words+`)`, name); found && !file {
 			return s.of, true
 		}
 	}
@@ -85,7 +83,7 @@ func sectionOf(name string) (Section, bool) {
 func parse(answer string) []entry {
 	var out []entry
 	at, open, fenced := Notes, false, false // open: the next line may continue the last entry
-	own, level := "", 0                     // the heading that no section has, before each item below it, and the depth of the last heading of a section
+	own, level := "", 0                     // own stands before each item below a heading that means no section; level is the depth of the last heading
 	begin := func(text string) {
 		e := entry{section: at, text: own + text}
 		if f := change().FindStringSubmatch(text); f != nil {

@@ -33,7 +33,8 @@ func (c *Checks) add(o Checks) {
 
 var (
 	codeForm  = "`([^`]{1,400})`"
-	quoteForm = `"([^"]{3,600})"|“([^”]{3,600})”|„([^“”]{3,600})[“”]`
+	quoteForm = `"[^"]{3,600}"|“[^”]{3,600}”|„[^“”]{3,600}[“”]`
+	quotes    = `"“”„`
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
 	claimForm = lazily(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
@@ -45,8 +46,8 @@ var (
 // Groups of claimForm.
 const (
 	groupCode  = 1
-	groupLink  = 5
-	groupToken = 6
+	groupLink  = 2
+	groupToken = 3
 )
 
 // check returns the text of an item with marks at the claims that the history does not support. Links and
@@ -81,11 +82,7 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
 			b.WriteString(h.checkToken(whole, &c))
 		default:
-			for g := groupCode + 1; g < groupLink; g++ {
-				if m[2*g] >= 0 {
-					b.WriteString(h.checkQuote(whole, text[m[2*g]:m[2*g+1]], of, &c))
-				}
-			}
+			b.WriteString(h.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
 		}
 	}
 	b.WriteString(text[at:])
@@ -125,24 +122,16 @@ func (h *History) checkCode(whole, span string, c *Checks) string {
 
 // mark counts a claim and returns the mark that follows it.
 func (c *Checks) mark(found standing) string {
-	switch found {
-	case absent:
+	if found == absent {
 		c.Unknown++
-		return " " + unknown
-	case joined:
-		return " " + apart
-	case present:
 	}
-	return ""
+	return [...]string{absent: " " + unknown, joined: " " + apart, present: ""}[found]
 }
 
 // checkToken returns a token outside of quotes and code with its mark. Asterisks around it may be emphasis, or make it a pattern.
 func (h *History) checkToken(token string, c *Checks) string {
 	bare := strings.TrimRight(strings.TrimLeft(token, "<>=~+±"), ".,:;!?<>=+-")
-	inner := strings.Trim(bare, ".,:;!?<>=+-*")
-	if !strings.Contains(bare, "*") {
-		inner = bare
-	}
+	inner := strings.Trim(bare, "*")
 	k := kindOf(inner, false)
 	if k == aWord || inner == "" {
 		return token
@@ -163,7 +152,8 @@ func (h *History) checkToken(token string, c *Checks) string {
 // checkQuote returns a quote as it is if somebody said it. Of the request and its constraints that must be the user.
 func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string {
 	if len(strings.Fields(inner)) < leastQuote {
-		return whole[:len(whole)-len(after(whole, inner))-len(inner)] + h.checkTokens(inner, c) + after(whole, inner)
+		begin := strings.Index(whole, inner)
+		return whole[:begin] + h.checkTokens(inner, c) + whole[begin+len(inner):]
 	}
 	c.Looked++
 	text := plain(inner)
@@ -177,9 +167,6 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 	}
 	return whole
 }
-
-// after returns the part of whole that follows inner.
-func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
 
 var shortToken = lazily(wordsForm)
 
@@ -200,10 +187,8 @@ func (h *History) cite(text string) string {
 				names = append(names, plain(t))
 			}
 		default:
-			for g := groupCode + 1; g < groupLink; g++ {
-				if len(strings.Fields(m[g])) >= leastQuote {
-					names = append(names, strings.Trim(plain(m[g]), " .,;:!?"))
-				}
+			if inner := strings.Trim(m[0], quotes); m[groupLink] == "" && len(strings.Fields(inner)) >= leastQuote {
+				names = append(names, strings.Trim(plain(inner), " .,;:!?"))
 			}
 		}
 	}

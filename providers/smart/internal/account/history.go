@@ -113,29 +113,21 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\/`, "/")
 	straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "*", "", "`", "", "\u00a0", " ", "\u2060", "")
 	digits   = lazily(`\d+(?:[.,]\d+)*`)
-	// coded matches characters by their number, and sequences matches those that move or colour text on a terminal, which a log may have
-	// without the first character.
-	coded     = lazily(`\\u[0-9a-fA-F]{4}`)
-	sequences = lazily(`(?:\x1b|\\(?:u00|x)1[bB]|\\0?33|\\e)\[[0-9;:?]*[A-Za-z]|\[\d+(?:;\d+)+m|\[0m`)
+	// coded matches characters by their number; colours and moves match sequences of terminals, the former also without their first character.
+	coded   = lazily(`\\u[0-9a-fA-F]{4}`)
+	colours = lazily(sequence + `\[[0-9;:]*m|\[\d+(?:;\d+)+m|\[0m`)
+	moves   = lazily(sequence + `\[[0-9;?]*[A-Za-z]`)
 )
+
+const sequence = `(?:\x1b|\\(?:u00|x)1[bB]|\\0?33|\\e)`
 
 // unescaped returns text without sequences of terminals, and with line breaks, quotes and other characters as JSON and code mean them.
 func unescaped(text string) string {
-	if slices.ContainsFunc([]string{"\x1b[", "1b[", "1B[", "33[", `\e[`, "[0m"}, func(s string) bool { return strings.Contains(text, s) }) {
-		text = sequences().ReplaceAllStringFunc(text, func(s string) string {
-			if strings.HasSuffix(s, "m") { // a colour
-				return ""
-			}
-			return " "
-		})
-	}
-	if strings.Contains(text, `\u`) {
-		text = coded().ReplaceAllStringFunc(text, func(s string) string {
-			n, _ := strconv.ParseUint(s[2:], 16, 32) // hexadecimal digits
-			return string(rune(n))
-		})
-	}
-	return unescape.Replace(text)
+	text = moves().ReplaceAllString(colours().ReplaceAllString(text, ""), " ")
+	return unescape.Replace(coded().ReplaceAllStringFunc(text, func(s string) string {
+		n, _ := strconv.ParseUint(s[2:], 16, 32) // hexadecimal digits
+		return string(rune(n))
+	}))
 }
 
 // plain returns text in the form in which the history is searched: in lower case, on one line, with straight
@@ -235,10 +227,7 @@ func kindOf(token string, code bool) kind {
 	case pathForm().MatchString(token), code && strings.ContainsAny(token, `/\`) && len(token) > 1:
 		return aPath
 	case nameForm().MatchString(token), dotted().MatchString(token):
-		if strings.ContainsAny(token, `/\`) {
-			return aPath
-		}
-		return aName
+		return map[bool]kind{true: aPath, false: aName}[strings.ContainsAny(token, `/\`)]
 	case code && len(token) > 2 && strings.ContainsFunc(token, unicode.IsLetter):
 		return aName
 	}
@@ -257,33 +246,33 @@ const (
 // find looks a claim up.
 func (h *History) find(k kind, token string) standing {
 	text := plain(strings.ReplaceAll(token, "*", hole)) // which plain leaves out
-	if k == aPath && !h.lenient {
+	known := true
+	switch {
+	case k == aHandle:
+		known = h.handles[strings.TrimPrefix(text, "h:")]
+	case k == aLink:
+		known = has(h.all, strings.TrimRight(text, "/"))
+	case h.lenient:
+	case k == aPath:
 		return h.findPath(text)
+	case k == aHash:
+		known = h.knowsHash(text)
+	case k == aNumber:
+		known = has(h.all, text) || h.knowsNumbers(text)
+	case k == aName:
+		known = h.knowsName(text)
+	case k == aList:
+		known = h.like(text) || h.hasEach(strings.Split(text, "/"))
 	}
-	if h.lenient && k != aLink && k != aHandle || h.knows(k, text) {
+	if known {
 		return present
 	}
 	return absent
 }
 
-// knows reports whether the history has a claim.
-func (h *History) knows(k kind, text string) bool {
-	switch k {
-	case aHandle:
-		return h.handles[strings.TrimPrefix(text, "h:")]
-	case aLink:
-		return has(h.all, strings.TrimRight(text, "/"))
-	case aHash:
-		return h.knowsHash(text)
-	case aNumber:
-		return has(h.all, text) || h.knowsNumbers(text)
-	case aName:
-		return h.knowsName(text)
-	case aList:
-		return h.like(text) || !slices.ContainsFunc(strings.Split(text, "/"), func(s string) bool { return !h.like(s) })
-	case aWord, aPath:
-	}
-	return true
+// hasEach reports whether the history has every one of parts, which may be patterns.
+func (h *History) hasEach(parts []string) bool {
+	return !slices.ContainsFunc(parts, func(p string) bool { return !h.like(p) })
 }
 
 // knowsHash also knows a hash that is longer or shorter than the one in the history.
@@ -314,15 +303,14 @@ var (
 	placeForm = lazily(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
 	arityForm = lazily(`^([\p{L}\d_.!?]+)/\d$`) // of functions
 	driveForm = lazily(`^(?:[a-z]:)?[/\\]`)
-	// homeForm matches the folder of a variable, and holeForm what a pattern leaves open.
-	homeForm = lazily(`^` + variable)
-	atHome   = lazily(variable + `$`)
-	holeForm = lazily(`<[^<>]*>|…|\.\.\.|` + hole + `+`)
+	rootForm  = lazily(`^(?:\./|file://|[ab]/|` + variable + `)`)
+	holeForm  = lazily(`<[^<>]*>|…|\\\.\\\.\\\.|` + hole + `+`) // in an expression
 )
 
 const (
-	variable = `(?:~|\$\{?(?:env:)?\w+\}?|%\w+%)[/\\]`
-	hole     = "\x00" // in place of an asterisk
+	variable = `(?:~|\$\{?(?:env:)?\w+\}?|%\w+%)[/\\]` // for a folder
+	hole     = "\x00"                                  // in place of an asterisk
+	noWord   = `(?:[^\p{L}\p{N}_]|^|$)`
 )
 
 // findPath finds a path with or without its root: an absolute path is a folder of the history with a path of
@@ -334,14 +322,9 @@ func (h *History) findPath(text string) standing {
 		}
 		text = text[:f[0]]
 	}
-	text = homeForm().ReplaceAllString(text, "")
-	for _, p := range []string{"./", "file://", "a/", "b/"} {
-		if p != "a/" && p != "b/" || !has(h.all, text) {
-			text = strings.TrimPrefix(text, p)
-		}
-	}
 	text = strings.TrimRight(text, `/\.…`)
-	if h.like(text) || h.like(strings.ReplaceAll(text, `\`, `/`)) {
+	rootless := rootForm().ReplaceAllString(text, "")
+	if slices.ContainsFunc([]string{text, rootless, strings.ReplaceAll(rootless, `\`, "/")}, h.like) {
 		return present
 	}
 	if f := arityForm().FindStringSubmatch(text); f != nil && h.knowsName(f[1]) {
@@ -352,53 +335,35 @@ func (h *History) findPath(text string) standing {
 			return present
 		}
 	}
-	steps := strings.FieldsFunc(strings.ReplaceAll(text, "::", "/"), func(r rune) bool { return r == '/' || r == '\\' })
-	if len(steps) < 2 || slices.ContainsFunc(steps, func(s string) bool { return !h.like(s) }) {
-		return absent
+	steps := strings.FieldsFunc(strings.ReplaceAll(rootless, "::", "/"), func(r rune) bool { return r == '/' || r == '\\' })
+	if len(steps) > 1 && h.hasEach(steps) {
+		return joined
 	}
-	return joined
+	return absent
 }
 
 // relative reports whether the history has path, and not as the end of a longer one.
 func (h *History) relative(path string) bool {
-	for at := 0; ; {
-		i := strings.Index(h.all[at:], path)
-		if i < 0 {
-			return false
-		}
-		i += at
-		at = i + len(path)
-		before, _ := utf8.DecodeLastRuneInString(h.all[:i])
-		after, _ := utf8.DecodeRuneInString(h.all[at:])
-		const longest = 40 // of a variable
-		begins := !inWord(before) && !strings.ContainsRune(`/\-.`, before) || atHome().MatchString(h.all[max(0, i-longest):i])
-		if begins && !inWord(after) {
-			return true
-		}
-	}
+	begins := `(?:^|[^\p{L}\p{N}_/\\.-]|` + variable + `)`
+	return strings.Contains(h.all, path) && h.matches(begins+regexp.QuoteMeta(path)+noWord)
 }
 
-// like reports whether the history has text, in which holes stand for anything on the same level of a path.
-func (h *History) like(text string) bool {
-	holes := holeForm().FindAllStringIndex(text, -1)
-	if len(holes) == 0 {
-		return has(h.all, text)
-	}
-	pattern, at := edge(utf8.DecodeRuneInString(text)), 0
-	for _, f := range holes {
-		pattern += regexp.QuoteMeta(text[at:f[0]]) + map[bool]string{true: `[^\s/\\]*`, false: `\S*`}[text[f[0]:f[1]] == hole || text[f[0]] == '<']
-		at = f[1]
-	}
-	found, err := regexp.MatchString(pattern+regexp.QuoteMeta(text[at:])+edge(utf8.DecodeLastRuneInString(text)), h.all)
+func (h *History) matches(expression string) bool {
+	found, err := regexp.MatchString(expression, h.all)
 	return found && err == nil
 }
 
-// edge returns the expression for what may stand beside a pattern that begins or ends with r.
-func edge(r rune, _ int) string {
-	if inWord(r) {
-		return `(?:[^\p{L}\p{N}_]|^|$)`
+// like reports whether the history has text, in which holes stand for anything but space.
+func (h *History) like(text string) bool {
+	exact := regexp.QuoteMeta(text)
+	pattern := holeForm().ReplaceAllString(exact, `\S*`)
+	if pattern == exact {
+		return has(h.all, text)
 	}
-	return ""
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	edge := map[bool]string{true: noWord}
+	return h.matches(edge[inWord(first)] + pattern + edge[inWord(last)])
 }
 
 // knowsName also knows a name by its parts, as in type.method.
@@ -412,7 +377,7 @@ func (h *History) knowsName(text string) bool {
 		cuts += "-–"
 	}
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(cuts, r) })
-	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return p != "-" && !h.like(p) })
+	return len(parts) > 1 && h.hasEach(slices.DeleteFunc(parts, func(p string) bool { return p == "-" }))
 }
 
 // quoted reports whether where has the quote text, which may leave something out with an ellipsis.

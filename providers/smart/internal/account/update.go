@@ -34,7 +34,7 @@ func Follow(former *Account, answer string, h *History) (*Account, Update) {
 	}
 	var u Update
 	back := max(leastBack, len(a.Items)/most)
-	again, named := map[Section]bool{}, map[int]bool{} // the sections in the answer that are written again as a whole, and the items that it names
+	again, named := map[Section]bool{}, map[int]bool{} // sections that the answer writes again as a whole, and items that it names
 	var fresh []entry
 	for _, e := range parse(answer) {
 		text, c := h.check(e.text, e.section)
