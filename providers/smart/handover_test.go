@@ -96,7 +96,7 @@ func TestHandoverHasBoth(t *testing.T) {
 	if res.Messages[0].Kind != core.KindSummary || res.Messages[0].Role != core.RoleUser || !strings.Contains(text, "## Request\n1. Question 3.") {
 		t.Errorf("the first message is %s", text)
 	}
-	if !strings.Contains(text, "99 [?] and lib/nowhere.go [?]") {
+	if !strings.Contains(text, "99 [not in the history] and lib/nowhere.go [not in the history]") {
 		t.Errorf("what was invented is not marked in %s", text)
 	}
 	if n := sum(res.Messages); n > req.Budget.Room() {
@@ -132,6 +132,34 @@ func TestHandoverCitesWhatCanBeRecalled(t *testing.T) {
 		next.NoRecall = true
 		if text := textOf(condense(t, openHandover(t, `{"unknown": 1}`, gen), next).Messages[0]); strings.Contains(text, " h:") || !strings.Contains(text, "run 3") {
 			t.Errorf("handles that lead nowhere in %s", text)
+		}
+	}
+}
+
+// TestHandoverKeepsTheUsersWords: what the user said stands whole and in order beside an account that repeats every word of it.
+func TestHandoverKeepsTheUsersWords(t *testing.T) {
+	t.Parallel()
+	said := func(i int) string {
+		return fmt.Sprintf("Move service%c to port %d, and never touch config%c.toml.", 'A'+i, 7000+i, 'A'+i)
+	}
+	var m []core.Message
+	account := "## Request\n"
+	for i := range 20 {
+		m = append(m, coretest.User(core.Text(said(i))))
+		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 900))...)
+		m = append(m, coretest.Assistant(core.Text(fmt.Sprintf("Answer %d.", i))))
+		account += "- " + said(i) + "\n## Done\n- service" + string(rune('A'+i)) + " was moved, as was asked for; not checked\n## Request\n"
+	}
+	req := coretest.Request(coretest.Conversation(m...), 2500)
+	res := condense(t, openHandover(t, `{"unknown": 1}`, &clerk{info: model.Info{Window: 1 << 20}, answer: writes(account)}), req)
+	if !strings.Contains(textOf(res.Messages[0]), "# Account of the work so far") {
+		t.Fatal("there is no account")
+	}
+	rest := textOf(res.Messages[1:]...)
+	for i := range 20 {
+		_, after, found := strings.Cut(rest, said(i))
+		if rest = after; !found {
+			t.Fatalf("%q is missing or out of order", said(i))
 		}
 	}
 }
@@ -405,7 +433,7 @@ func TestHandoverOverFiveRounds(t *testing.T) {
 			}
 			for k := range rounds {
 				for _, invented := range []string{fmt.Sprintf("invented/path%d.go", k), strconv.Itoa(990_000 + k), fmt.Sprintf("I love the number %d dearly", k)} {
-					if i := strings.Index(said, invented); i >= 0 && !strings.HasPrefix(said[i+len(invented):], " [?]") {
+					if i := strings.Index(said, invented); i >= 0 && !strings.HasPrefix(said[i+len(invented):], " [not in the history]") {
 						t.Errorf("%q is not marked", invented)
 					}
 				}

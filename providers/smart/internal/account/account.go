@@ -22,14 +22,15 @@ const Provider = "handover"
 // A Section is a heading of an account.
 type Section uint8
 
-// The sections, in the order in which they are written.
+// The sections, in the order in which they are written: the most important ones first.
 const (
 	Request Section = iota
+	State
+	Next
+	Open
 	Constraints
 	Decisions
 	Done
-	Open
-	Next
 	Failures
 	Files
 	Commands
@@ -37,7 +38,7 @@ const (
 	sections
 )
 
-var titles = [sections]string{"Request", "Constraints", "Decisions", "Done", "Open", "Next step", "Failures", "Files", "Commands", "Notes"}
+var titles = [sections]string{"Request", "State now", "Next step", "Open", "Constraints", "Decisions", "Done", "Failures", "Files", "Commands", "Notes"}
 
 // An Item is one statement.
 type Item struct {
@@ -56,8 +57,9 @@ type Account struct {
 }
 
 const (
-	title   = "# Account of the work so far"
-	note    = "A language model wrote this. Paths, numbers, names and quotes in it were looked up in the history: [?] follows those that are not there."
+	title = "# Account of the work so far"
+	note  = "A language model wrote this; what it concludes itself is (inferred). All other paths, numbers, names and quotes were looked up in the " +
+		"history: " + unknown + " follows those that are not there, " + apart + " a path whose parts are there, but not together."
 	recall  = " A handle (h:) recalls what an item and those above it are about."
 	changed = "Changed since the last account"
 	asOf    = "(as of "
@@ -129,7 +131,7 @@ func lazily(expression string) func() *regexp.Regexp {
 func Read(text string) *Account {
 	a := &Account{}
 	at, changes := Notes, false
-	for line := range strings.SplitSeq(strings.TrimPrefix(text, opening), "\n") {
+	for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimPrefix(text, opening), wasUnknown, unknown), "\n") {
 		if name, ok := strings.CutPrefix(line, "## "); ok {
 			changes = name == changed
 			if k := slices.Index(titles[:], name); k >= 0 {
@@ -178,7 +180,7 @@ func (a *Account) sort() {
 }
 
 // first are the sections whose oldest items go first where there is no room, and then the others.
-var first = [2][]Section{{Notes, Commands, Done, Files, Failures}, {Decisions, Open, Next, Constraints, Request}}
+var first = [2][]Section{{Notes, Commands, Done, Files, Failures}, {Decisions, Open, State, Next, Constraints, Request}}
 
 // Fit leaves out items until the account has at most so many tokens, and returns their number: the oldest
 // finished ones first, from the largest section; binding and open ones only if nothing else is left.

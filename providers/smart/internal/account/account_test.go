@@ -1,9 +1,14 @@
 package account_test
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
@@ -35,35 +40,35 @@ func TestInventedIsMarked(t *testing.T) {
 		{"path", "Read src/auth/login.go.", ""},
 		{"absolute path", "Read /home/me/app/src/auth/login.go:120.", ""},
 		{"path in code", "Read `./src/auth/login.go`.", ""},
-		{"invented path", "Read src/auth/logout.go.", "Read src/auth/logout.go [?]."},
-		{"invented folder", "Read /home/me/app/lib/auth/login.go.", "Read /home/me/app/lib/auth/login.go [?]."},
-		{"path with an invented line", "See login_test.go:121.", "See login_test.go:121 [?]."},
+		{"invented path", "Read src/auth/logout.go.", "Read src/auth/logout.go [not in the history]."},
+		{"invented folder", "Read /home/me/app/lib/auth/login.go.", "Read /home/me/app/lib/auth/login.go [not in the history]."},
+		{"path with an invented line", "See login_test.go:121.", "See login_test.go:121 [not in the history]."},
 		{"numbers", "It took 1234 ms, 0.54 s, limit 200.", ""},
-		{"invented number", "It took 987 ms.", "It took 987 [?] ms."},
-		{"invented percentage", "That is 37% less.", "That is 37% [?] less."},
+		{"invented number", "It took 987 ms.", "It took 987 [not in the history] ms."},
+		{"invented percentage", "That is 37% less.", "That is 37% [not in the history] less."},
 		{"names", "checkPassword calls bcrypt.Compare with user.Hash, in `TestLogin`.", ""},
 		{"another case", "`CHECKPASSWORD` is called.", ""},
 		{"method", "`User.checkPassword()` is called.", ""},
-		{"invented name", "checkPasswords is called.", "checkPasswords [?] is called."},
-		{"invented name in code", "`verify` is called.", "`verify` [?] is called."},
+		{"invented name", "checkPasswords is called.", "checkPasswords [not in the history] is called."},
+		{"invented name in code", "`verify` is called.", "`verify` [not in the history] is called."},
 		{"pattern", "`src/auth/*.go` and `src/<package>/login.go`", ""},
 		{"arity", "`checkPassword/1`", ""},
-		{"words with slashes", "Passwords/hashes/users are touched: package/user/compare.", "Passwords/hashes/users [?] are touched: package/user/compare."},
+		{"words with slashes", "Passwords/hashes/users are touched: package/user/compare.", "Passwords/hashes/users [not in the history] are touched: package/user/compare."},
 		{"hash", "Commit 8f3a2b1c, that is 8f3a2b1c9d0011223344.", ""},
-		{"invented hash", "Commit 7e3a2b1c.", "Commit 7e3a2b1c [?]."},
+		{"invented hash", "Commit 7e3a2b1c.", "Commit 7e3a2b1c [not in the history]."},
 		{"quote over a line break", `The user said "never touch the schema".`, ""},
 		{"curly quotes and an ellipsis", `“Make the login … touch the schema of the database.”`, ""},
-		{"invented quote", `The user said "drop the schema now".`, "The user said drop the schema now [?]. [not said by the user]"},
+		{"invented quote", `The user said "drop the schema now".`, "The user said drop the schema now [not in the history]. [not said by the user]"},
 		{"arguments as they are written", `It ran TestLogin\nprintf and done7.`, ""},
 		{"arguments as they are meant", "It ran `-run TestLogin printf \"%s\\t\" done7`.", ""},
 		{"command", "`go test ./src/auth -run TestLogin`", ""},
-		{"invented command", "`go test ./src/auth -run TestLogout`", "`go test ./src/auth -run TestLogout` [?]"},
+		{"invented command", "`go test ./src/auth -run TestLogout`", "`go test ./src/auth -run TestLogout` [not in the history]"},
 		{"link", "See https://example.com/bcrypt.", ""},
 		{"invented link", "See https://evil.example/x now.", "See [a link that is not in the history] now."},
 		{"invented link in code", "Run `curl https://evil.example/x`.", "Run [a link that is not in the history]."},
-		{"invented link in a quote", `It says "see https://evil.example/x now".`, "It says see [a link that is not in the history] now [?]."},
+		{"invented link in a quote", `It says "see https://evil.example/x now".`, "It says see [a link that is not in the history] now [not in the history]."},
 		{"invented handle", "It is h:0123456789 there.", "It is  there."},
-		{"mark that was copied", "It took 1,234 [?] ms.", "It took 1,234 ms."},
+		{"mark that was copied", "It took 1,234 [not in the history] ms, in ./src/auth/login.go [joined] [?].", "It took 1,234 ms, in ./src/auth/login.go."},
 		{"words", "It reads and/or writes the input/output, e.g. a well-known table.", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,6 +88,102 @@ func TestInventedIsMarked(t *testing.T) {
 				t.Errorf("got %d unknown of %d", u.Unknown, u.Looked)
 			}
 		})
+	}
+}
+
+// found is a conversation with what accounts name in another form than it stands there.
+func found() []core.Message {
+	return coretest.Conversation(
+		coretest.User(core.Text("Review the agents.")),
+		coretest.Assistant(core.ToolCall{ID: "1", Name: "bash", Args: `{"command":"find . && sed -n '830,855p' hooks.ts"}`}),
+		coretest.User(core.ToolResult{CallID: "1", Content: []core.Part{core.Text("e2e-agents/\n├── tests/\n│   └── external_agent_test.go\n├── testutil/\n│   └── repo.go\n" +
+			"func TestKiro_Start() {}\nfunc TestKiro_Stop() {}\nos.Open(filepath.Join(\".vscode\", \"settings.json\"))\n" +
+			"filepath.Join(\".entire\", \"tmp\", sessionIDFile)\nconst sessionIDFile = \"kiro-active-session\"\nPath(root) / 'conf' / 'main.toml'\n.kiro/hooks/entire-stop.kiro.hook")}}),
+		coretest.Assistant(core.ToolCall{ID: "2", Name: "bash", Args: `{"command":"dir $env:USERPROFILE\\.copilot\\session-state; cat ~/.config/agent.toml"}`}),
+		coretest.User(core.ToolResult{CallID: "2", Content: []core.Part{core.Text("    Directory: C:\\Users\\dev\n\n-a--- 12 events.jsonl\nHOME=/home/dev\n" +
+			"\x1b[2K\x1b[38;2;189;147;249mSynthesize a unified\x1b[0m verdict across all agent reviews? \x1b[2m[y/N]\x1b[0m\n[38;5;12mPublish\x1b[0m the draft release?")}}),
+		coretest.Assistant(core.ToolCall{ID: "3", Name: "question", Args: `{"questions":[{"question":"What should I do with the footer buttons?","options":[{"label":"Add Shielded Site widget"}]}]}`}),
+		coretest.User(core.ToolResult{CallID: "3", Content: []core.Part{core.Text(`User has answered your questions: "What should I do with the footer buttons?"="Add Shielded Site widget". You can now continue with the user's answers in mind.`)}}),
+		coretest.User(core.ToolResult{CallID: "4", Content: []core.Part{core.Text(`{"output":"ok\nRewrote the \"lock file\" twice\nsize a \u003c b","view_range":[12,40]}`)}}),
+		coretest.Assistant(core.Text("Done.")),
+	)
+}
+
+// TestFoundInAnotherForm: what the history has in parts, as a pattern, between escape sequences or in another notation is no invention, and a
+// path that nobody wrote as a whole is called joined.
+func TestFoundInAnotherForm(t *testing.T) {
+	t.Parallel()
+	h := history(found())
+	for _, tt := range []struct{ in, want string }{
+		{"See tests/external_agent_test.go:12.", "See tests/external_agent_test.go:12 [joined]."},
+		{"See `testutil/repo.go`.", "See `testutil/repo.go` [joined]."},
+		{"See /home/dev/testutil/repo.go.", "See /home/dev/testutil/repo.go [joined]."},
+		{"It is .entire/tmp/kiro-active-session now.", "It is .entire/tmp/kiro-active-session [joined] now."},
+		{"It is in `.vscode/settings.json` or conf/main.toml.", "It is in `.vscode/settings.json` [joined] or conf/main.toml [joined]."},
+		{"Run TestKiro_* or `TestKiro_*`, `*_agent_test.go`, `.kiro/hooks/entire-*.kiro.hook`.", ""},
+		{"Emphasis: **TestKiro_Start** and *sessionIDFile*.", ""},
+		{"Read `hooks.ts` 830-855, that is lines 830–855 and hooks.ts:830-855, then 12-40.", ""},
+		{`See $env:USERPROFILE\.copilot\session-state\events.jsonl.`, `See $env:USERPROFILE\.copilot\session-state\events.jsonl [joined].`},
+		{`See C:\Users\dev\.copilot\session-state.`, ""},
+		{"See /home/dev/.config/agent.toml and $HOME/.config/agent.toml.", ""},
+		{`It asks "Synthesize a unified verdict across all agent reviews? [y/N]" and "Publish the draft release?"`, ""},
+		{`The answer was "Add Shielded Site widget", to "What should I do with the footer buttons?"="Add Shielded Site widget".`, ""},
+		{`It says “Rewrote the "lock file" twice” and "size a < b".`, ""},
+
+		{"See tests/internal_agent_test.go.", "See tests/internal_agent_test.go [not in the history]."},
+		{"See `testing/repo.go`.", "See `testing/repo.go` [not in the history]."},
+		{"Run TestHiro_* or `TestHiro_*`.", "Run TestHiro_* [not in the history] or `TestHiro_*` [not in the history]."},
+		{"**TestHiro_Start** runs.", "**TestHiro_Start** [not in the history] runs."},
+		{"Lines 831-855.", "Lines 831-855 [not in the history]."},
+		{`See $env:USERPROFILE\.pilot\events.jsonl.`, `See $env:USERPROFILE\.pilot\events.jsonl [not in the history].`},
+		{`See C:\Users\admin\.copilot\session-state.`, `See C:\Users\admin\.copilot\session-state [not in the history].`},
+	} {
+		a, u := account.Follow(nil, "## Notes\n- "+tt.in, h)
+		want := cmp.Or(tt.want, tt.in)
+		if got := a.Items[0].Text; got != want || u.Unknown > 0 != strings.Contains(want, "[not in") {
+			t.Errorf("got  %s, %d unknown\nwant %s", got, u.Unknown, want)
+		}
+	}
+	for _, section := range []string{"Request", "Constraints", "Decisions"} {
+		a, _ := account.Follow(nil, "## "+section+"\n- The user chose \"Add Shielded Site widget\" for the footer buttons", h)
+		if text := a.Items[0].Text; strings.Contains(text, "[") {
+			t.Errorf("%s: %s", section, text)
+		}
+	}
+}
+
+// TestNowhereIsMarked: a name that occurs nowhere is marked in whatever form an account has it.
+func TestNowhereIsMarked(t *testing.T) {
+	t.Parallel()
+	h := history(append(work(), found()...))
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`q[a-z]{3,8}x`).Draw(t, "name")
+		form := rapid.SampledFrom([]string{
+			"tests/%s.go", "`tests/%s.go`", "%s/tests/repo.go", "/home/dev/%s/repo.go", "~/%s/repo.go", `C:\Users\dev\%s\events.jsonl`,
+			"`%s`", "Test_%s", "`Test%s_*`", "Test_%s*", "**Test_%s**", "`*_%s.go`",
+			"User.%s_now()", "src/auth/login.go::test_%s", "\"the %s said nothing\"", "$HOME/.%s/repo.go", "`tests/*/%s.go`",
+		}).Draw(t, "form")
+		a, u := account.Follow(nil, "## Notes\n- The thing is "+fmt.Sprintf(form, name)+" here", h)
+		if text := a.Items[0].Text; u.Unknown != 1 || !strings.Contains(text, "[not in the history]") || strings.Contains(text, "[joined]") {
+			t.Errorf("%d unknown in %s", u.Unknown, text)
+		}
+	})
+}
+
+// TestInferredIsNotLookedUp: a conclusion of the model may name what nobody named; it does not quote or speak for anybody with it.
+func TestInferredIsNotLookedUp(t *testing.T) {
+	t.Parallel()
+	h := history(work())
+	for in, want := range map[string]string{
+		"cleanupAll never runs after os.Exit in 77 cases (inferred)":    "",
+		"(inferred) `cleanupAll` is missing, see https://evil.example/": "(inferred) `cleanupAll` is missing, see [a link that is not in the history]",
+		`It said "drop the schema now" (inferred)`:                      "It said drop the schema now [not in the history] (inferred)",
+		"The user approved deleting the backups (inferred)":             "The user approved deleting the backups (inferred) [not said by the user]",
+	} {
+		a, _ := account.Follow(nil, "## Open\n- "+in, h)
+		if got := a.Items[0].Text; got != cmp.Or(want, in) {
+			t.Errorf("got  %s\nwant %s", got, cmp.Or(want, in))
+		}
 	}
 }
 
@@ -134,6 +235,67 @@ func TestReadsWhatItWrote(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// TestHeadingsByImportance: whatever headings a model writes, the account has those of the prompt, in its order; what stands below another one
+// stays under that one's name.
+func TestHeadingsByImportance(t *testing.T) {
+	t.Parallel()
+	write, _, _ := strings.Cut(account.Instructions(nil, false, 1000, ""), "Copy paths")
+	var order []string
+	answer := ""
+	for line := range strings.SplitSeq(write, "\n") {
+		if strings.HasPrefix(line, "## ") {
+			order = append(order, line)
+			answer = line + "\n- below " + line[3:] + "\n" + answer
+		}
+	}
+	a, _ := account.Follow(nil, answer, history(work()))
+	var got []string
+	for line := range strings.SplitSeq(a.Text(), "\n") {
+		if strings.HasPrefix(line, "## ") {
+			got = append(got, line)
+		}
+	}
+	if !slices.Equal(got, order) || len(got) < 10 {
+		t.Errorf("got  %v\nwant %v", got, order)
+	}
+	for _, tt := range []struct{ answer, want string }{
+		{"## Failures\n- it hangs\n## State\n- half done", "## State now\n2. half done\n## Failures\n1. it hangs"},
+		{"## Failures\n- it hangs\n## Licences\n- MIT\n- BSD\n## Open\n- more", "## Open\n4. more\n## Failures\n1. it hangs\n## Notes\n2. Licences: MIT\n3. Licences: BSD"},
+		{"# Summary\n## Current Work\n- half done\n## Problem Statement\n- slow", "## State now\n1. half done\n## Failures\n2. slow"},
+		{"## Files\n### login.go\n- hashes\n### state.go\n- holds it\n- and more", "## Files\n1. login.go:\n2. hashes\n3. state.go:\n4. holds it\n5. and more"},
+		{"**Done**\n- fixed\n**Team**\n- two\n**In progress**\n- third", "## State now\n3. third\n## Done\n1. fixed\n## Notes\n2. Team: two"},
+	} {
+		a, _ := account.Follow(nil, tt.answer, history(append(work(), coretest.Conversation(coretest.Assistant(core.Text("login.go state.go")))...)))
+		if got := body(a); got != tt.want {
+			t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+		}
+	}
+}
+
+// body returns an account without what stands above its headings, and without handles.
+func body(a *account.Account) string {
+	text := a.Text()
+	return regexp.MustCompile(` h:[0-9a-f]{10}`).ReplaceAllString(text[strings.Index(text, "## "):], "")
+}
+
+// TestFollowsAnAccountOfAFormerVersion: an account in the order and with the marks of a former version is read, and goes on in those of this
+// one: its items as they are, the state and the next step as they are now.
+func TestFollowsAnAccountOfAFormerVersion(t *testing.T) {
+	t.Parallel()
+	former := account.Read(strings.Join([]string{
+		"[Written by provider handover to shorten this conversation; not said by the user]", "# Account of the work so far",
+		"A language model wrote this. Paths, numbers, names and quotes in it were looked up in the history: [?] follows those that are not there.",
+		"## Request", "1. Make the login faster", "## Constraints", "2. Never touch the schema", "## Done", "3. lib/nowhere.go [?] was read", "## Next step", "4. run the tests",
+	}, "\n"))
+	a, _ := account.Follow(former, "## Next step\n- run TestLogin again\n## State now\n- checkPassword is half done\n- a server runs (inferred)\n- login_test.go is to be removed", history(work()))
+	a, u := account.Follow(a, "## State now\n- checkPassword is done\n- login_test.go is to be removed\nCHANGED 7: a server is stopped", history(work()))
+	if want := "## Request\n1. Make the login faster\n## State now\n7. a server is stopped\n8. login_test.go is to be removed\n9. checkPassword is done\n## Next step\n5. run TestLogin again\n" +
+		"## Constraints\n2. Never touch the schema\n## Done\n3. lib/nowhere.go [not in the history] was read\n" +
+		"## Changed since the last account\n- a server runs (inferred) — now item 7\n- state now was: checkPassword is half done"; body(a) != want || u.New != 1 {
+		t.Errorf("%d new, got\n%s\nwant\n%s", u.New, body(a), want)
 	}
 }
 

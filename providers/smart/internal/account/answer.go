@@ -31,14 +31,15 @@ var sectionNames = []struct {
 }{
 	{"next", Next},
 	{"constraint|rule|preference", Constraints},
-	{"pending|current|remaining|in progress|todo|open", Open},
 	{"request|goal|objective|intent|user message", Request},
-	{"decision", Decisions},
-	{"error|failure|problem", Failures},
+	{"state\\b|status|current|in progress|in flight|running|temporary", State},
+	{"pending|remaining|todo|open|risk|question", Open},
+	{"decision|decided", Decisions},
+	{"error|failure|problem|blocker", Failures},
 	{"file|code", Files},
 	{"command", Commands},
 	{"done|complete|accomplish|progress", Done},
-	{"concept|background|context|note", Notes},
+	{"(?:concept|background|context|note)s?\\b", Notes},
 }
 
 var (
@@ -55,25 +56,24 @@ const (
 	longestJoin = 400
 )
 
-// heading returns the words of a heading, "" if line is none.
-func heading(line string) string {
+// heading returns the words of a heading and its depth, "" if line is none.
+func heading(line string) (name string, depth int) {
 	line = strings.TrimSpace(line)
-	for _, form := range []*regexp.Regexp{hashHeading(), boldHeading(), lineHeading()} {
+	for k, form := range []*regexp.Regexp{hashHeading(), boldHeading(), lineHeading()} {
 		if f := form.FindStringSubmatch(line); f != nil {
-			return strings.Trim(f[1], "*: ")
+			const deepest = 6
+			return strings.Trim(f[1], "*: "), k*deepest + len(line) - len(strings.TrimLeft(line, "#"))
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // sectionOf returns the section that a heading means.
 func sectionOf(name string) (Section, bool) {
-	name = strings.ToLower(name)
+	file := !strings.Contains(name, " ") && (dotted().MatchString(name) || pathForm().MatchString(name))
 	for _, s := range sectionNames {
-		for word := range strings.SplitSeq(s.words, "|") {
-			if strings.Contains(name, word) {
-				return s.of, true
-			}
+		if found, _ := regexp.MatchString(`(?i)\b(?:`+s.words+`)`, name); found && !file {
+			return s.of, true
 		}
 	}
 	return Notes, false
@@ -83,8 +83,9 @@ func sectionOf(name string) (Section, bool) {
 func parse(answer string) []entry {
 	var out []entry
 	at, open, fenced := Notes, false, false // open: the next line may continue the last entry
+	own, level := "", 0                     // own stands before each item below a heading that means no section; level is the depth of the last heading
 	begin := func(text string) {
-		e := entry{section: at, text: text}
+		e := entry{section: at, text: own + text}
 		if f := change().FindStringSubmatch(text); f != nil {
 			e.op, e.text = opChanged, f[3]
 			if strings.EqualFold(f[1], "gone") {
@@ -96,7 +97,7 @@ func parse(answer string) []entry {
 		open = true
 	}
 	join := func(sep, text string) bool {
-		if !open || len(out) == 0 || len(out[len(out)-1].text)+len(text) > longestJoin {
+		if !open || len(out) == 0 || change().MatchString(text) || len(out[len(out)-1].text)+len(text) > longestJoin {
 			return false
 		}
 		out[len(out)-1].text += sep + text
@@ -118,11 +119,14 @@ func parse(answer string) []entry {
 			}
 			continue
 		}
-		if name := heading(line); name != "" {
-			if s, ok := sectionOf(name); ok {
-				at, open = s, false
-			} else {
+		if name, depth := heading(line); name != "" {
+			switch s, ok := sectionOf(name); {
+			case ok:
+				at, own, level, open = s, "", depth, false
+			case level > 0 && depth > level && own == "": // of a part of the section
 				begin(name + ":")
+			default:
+				at, own, level, open = Notes, name+": ", depth, false
 			}
 			continue
 		}

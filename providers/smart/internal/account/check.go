@@ -8,7 +8,10 @@ import (
 
 // Marks of claims that the history does not support.
 const (
-	unknown    = "[?]"
+	unknown    = "[not in the history]"
+	wasUnknown = "[?]"       // in accounts of former versions
+	apart      = "[joined]"  // of a path whose parts are there, but not together
+	inferred   = "(inferred" // the model's mark of its own conclusions
 	notUsers   = "[not said by the user]"
 	noLink     = "[a link that is not in the history]"
 	leastQuote = 3 // words: shorter quotes are names and are looked up as such
@@ -30,9 +33,10 @@ func (c *Checks) add(o Checks) {
 
 var (
 	codeForm  = "`([^`]{1,400})`"
-	quoteForm = `"([^"]{3,600})"|“([^”]{3,600})”|„([^“”]{3,600})[“”]`
+	quoteForm = `"[^"]{3,600}"|“[^”]{3,600}”|„[^“”]{3,600}[“”]`
+	quotes    = `"“”„`
 	linkForm  = `https?://[^\s<>"')\]]+`
-	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±-]+(?:\(\))?`
+	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
 	claimForm = lazily(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	spans     = lazily(codeForm)
 	// leading matches the number that models write before an item.
@@ -42,20 +46,26 @@ var (
 // Groups of claimForm.
 const (
 	groupCode  = 1
-	groupLink  = 5
-	groupToken = 6
+	groupLink  = 2
+	groupToken = 3
 )
 
 // check returns the text of an item with marks at the claims that the history does not support. Links and
-// handles of this kind, and secrets, are cut.
+// handles of this kind, and secrets, are cut. Of a conclusion only these and its quotes are looked up.
 func (h *History) check(text string, of Section) (string, Checks) {
 	var c Checks
 	redacted := secret.Redact(text)
 	c.Secrets = strings.Count(redacted, secret.Redacted) - strings.Count(text, secret.Redacted)
 	text = leading().ReplaceAllString(redacted, "")
-	for _, mark := range []string{unknown, notUsers} { // the model copied them
+	for _, mark := range []string{unknown, wasUnknown, apart, notUsers} { // the model copied them
 		text = strings.ReplaceAll(text, " "+mark, "")
 		text = strings.ReplaceAll(text, mark, "")
+	}
+	concludes := strings.Contains(text, inferred)
+	if concludes {
+		lenient := *h
+		lenient.lenient = true
+		h = &lenient
 	}
 	var b strings.Builder
 	at := 0
@@ -72,14 +82,13 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
 			b.WriteString(h.checkToken(whole, &c))
 		default:
-			for g := groupCode + 1; g < groupLink; g++ {
-				if m[2*g] >= 0 {
-					b.WriteString(h.checkQuote(whole, text[m[2*g]:m[2*g+1]], of, &c))
-				}
-			}
+			b.WriteString(h.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
 		}
 	}
 	b.WriteString(text[at:])
+	if concludes {
+		c.Looked = c.Unknown
+	}
 	out := strings.TrimSpace(b.String())
 	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || speaksForUser().MatchString(spans().ReplaceAllString(text, ""))) {
 		if c.Looked++; !h.saidByUser(text) {
@@ -97,52 +106,54 @@ func (h *History) checkCode(whole, span string, c *Checks) string {
 	if has(h.all, plain(span)) {
 		return whole
 	}
-	missing := false
+	worst := present
 	for _, token := range strings.FieldsFunc(span, func(r rune) bool { return strings.ContainsRune(" \t()[]{},;'\"|&", r) }) {
 		token = strings.TrimLeft(strings.TrimRight(token, ".,:=!?"), ",:=!?")
 		k := kindOf(token, true)
-		if h.knows(k, token) {
-			continue
-		}
-		if k == aLink {
+		found := h.find(k, token)
+		if k == aLink && found == absent {
 			c.Unknown++
 			return noLink
 		}
-		missing = true
+		worst = min(worst, found)
 	}
-	if missing {
-		c.Unknown++
-		return whole + " " + unknown
-	}
-	return whole
+	return whole + c.mark(worst)
 }
 
-// checkToken returns a token outside of quotes and code with its mark.
+// mark counts a claim and returns the mark that follows it.
+func (c *Checks) mark(found standing) string {
+	if found == absent {
+		c.Unknown++
+	}
+	return [...]string{absent: " " + unknown, joined: " " + apart, present: ""}[found]
+}
+
+// checkToken returns a token outside of quotes and code with its mark. Asterisks around it may be emphasis, or make it a pattern.
 func (h *History) checkToken(token string, c *Checks) string {
 	bare := strings.TrimRight(strings.TrimLeft(token, "<>=~+±"), ".,:;!?<>=+-")
-	k := kindOf(bare, false)
-	if k == aWord || bare == "" {
+	inner := strings.Trim(bare, "*")
+	k := kindOf(inner, false)
+	if k == aWord || inner == "" {
 		return token
 	}
 	c.Looked++
-	if h.knows(k, bare) {
-		return token
+	found := h.find(k, inner)
+	if found == absent && bare != inner {
+		found = h.find(k, bare)
 	}
-	c.Unknown++
-	switch k { //nolint:exhaustive // others stay, with a mark
-	case aLink:
-		return noLink
-	case aHandle:
-		return ""
+	if found == absent && (k == aLink || k == aHandle) {
+		c.Unknown++
+		return map[kind]string{aLink: noLink}[k]
 	}
 	end := strings.LastIndex(token, bare) + len(bare)
-	return token[:end] + " " + unknown + token[end:]
+	return token[:end] + c.mark(found) + token[end:]
 }
 
 // checkQuote returns a quote as it is if somebody said it. Of the request and its constraints that must be the user.
 func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string {
 	if len(strings.Fields(inner)) < leastQuote {
-		return whole[:len(whole)-len(after(whole, inner))-len(inner)] + h.checkTokens(inner, c) + after(whole, inner)
+		begin := strings.Index(whole, inner)
+		return whole[:begin] + h.checkTokens(inner, c) + whole[begin+len(inner):]
 	}
 	c.Looked++
 	text := plain(inner)
@@ -156,9 +167,6 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 	}
 	return whole
 }
-
-// after returns the part of whole that follows inner.
-func after(whole, inner string) string { return whole[strings.Index(whole, inner)+len(inner):] }
 
 var shortToken = lazily(wordsForm)
 
@@ -179,10 +187,8 @@ func (h *History) cite(text string) string {
 				names = append(names, plain(t))
 			}
 		default:
-			for g := groupCode + 1; g < groupLink; g++ {
-				if len(strings.Fields(m[g])) >= leastQuote {
-					names = append(names, strings.Trim(plain(m[g]), " .,;:!?"))
-				}
+			if inner := strings.Trim(m[0], quotes); m[groupLink] == "" && len(strings.Fields(inner)) >= leastQuote {
+				names = append(names, strings.Trim(plain(inner), " .,;:!?"))
 			}
 		}
 	}

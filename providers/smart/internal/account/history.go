@@ -1,7 +1,9 @@
 package account
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +22,7 @@ type History struct {
 	numbers  map[string]bool
 	handles  map[string]bool // of parts, and those that texts name
 	parts    []source
+	lenient  bool // everything is there but links and handles
 }
 
 // A source is a part of the conversation that can be recalled.
@@ -45,17 +48,19 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 				}
 				continue
 			}
-			text := plain(textOf(p))
+			written := textOf(p)
+			meant := unescaped(written)
+			text := plain(meant)
 			if text == "" {
 				continue
 			}
 			all.WriteString(text + "\n")
-			if call, ok := p.(core.ToolCall); ok && strings.Contains(call.Args, `\`) { // a model may quote it as it is written
-				all.WriteString(plain(call.Args) + "\n")
+			if meant != written { // a model may quote it in either form
+				all.WriteString(plain(written) + "\n")
 			}
 			if m.Kind != core.KindOriginal || dialog.HoldsInserted(m) {
 				users.WriteString(text + "\n")
-				h.messages = append(h.messages, textOf(p))
+				h.messages = append(h.messages, written)
 				continue
 			}
 			for k := range read.Messages[i][j].Passages {
@@ -74,6 +79,9 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 	h.all, h.users = all.String(), users.String()
 	for _, n := range digits().FindAllString(h.all, -1) {
 		h.numbers[bare(n)] = true
+		for part := range strings.SplitSeq(n, ",") { // as in 830,855p
+			h.numbers[bare(part)] = true
+		}
 	}
 	for _, f := range noHandle().FindAllString(h.all, -1) {
 		h.handles[strings.TrimPrefix(strings.TrimSpace(f), "h:")] = true
@@ -81,13 +89,13 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 	return h
 }
 
-// textOf returns the text of a part; of a call its arguments with line breaks and quotes as they are meant.
+// textOf returns the text of a part as it is written.
 func textOf(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
 		return string(p)
 	case core.ToolCall:
-		return p.Name + " " + unescape.Replace(p.Args)
+		return p.Name + " " + p.Args
 	case core.ToolResult:
 		var b strings.Builder
 		for _, c := range p.Content {
@@ -105,7 +113,22 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\/`, "/")
 	straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "*", "", "`", "", "\u00a0", " ", "\u2060", "")
 	digits   = lazily(`\d+(?:[.,]\d+)*`)
+	// coded matches characters by their number; colours and moves match sequences of terminals, the former also without their first character.
+	coded   = lazily(`\\u[0-9a-fA-F]{4}`)
+	colours = lazily(sequence + `\[[0-9;:]*m|\[\d+(?:;\d+)+m|\[0m`)
+	moves   = lazily(sequence + `\[[0-9;?]*[A-Za-z]`)
 )
+
+const sequence = `(?:\x1b|\\(?:u00|x)1[bB]|\\0?33|\\e)`
+
+// unescaped returns text without sequences of terminals, and with line breaks, quotes and other characters as JSON and code mean them.
+func unescaped(text string) string {
+	text = moves().ReplaceAllString(colours().ReplaceAllString(text, ""), " ")
+	return unescape.Replace(coded().ReplaceAllStringFunc(text, func(s string) string {
+		n, _ := strconv.ParseUint(s[2:], 16, 32) // hexadecimal digits
+		return string(rune(n))
+	}))
+}
 
 // plain returns text in the form in which the history is searched: in lower case, on one line, with straight
 // quotes and without emphasis.
@@ -173,7 +196,6 @@ const (
 	aHash
 	aPath
 	aName
-	aQuote
 	aLink
 	aHandle
 	aList // of words, or a folder: as in fmt/lint/test
@@ -205,37 +227,52 @@ func kindOf(token string, code bool) kind {
 	case pathForm().MatchString(token), code && strings.ContainsAny(token, `/\`) && len(token) > 1:
 		return aPath
 	case nameForm().MatchString(token), dotted().MatchString(token):
-		return aName
+		return map[bool]kind{true: aPath, false: aName}[strings.ContainsAny(token, `/\`)]
 	case code && len(token) > 2 && strings.ContainsFunc(token, unicode.IsLetter):
 		return aName
 	}
 	return aWord
 }
 
-// knows reports whether the history has a claim.
-func (h *History) knows(k kind, token string) bool {
-	text := plain(token)
-	switch k {
-	case aWord:
-		return true
-	case aHandle:
-		return h.handles[strings.TrimPrefix(text, "h:")]
-	case aLink:
-		return has(h.all, strings.TrimRight(text, "/"))
-	case aHash:
-		return h.knowsHash(text)
-	case aNumber:
-		return has(h.all, text) || h.knowsNumbers(text)
-	case aPath:
-		return h.knowsPath(plain(strings.ReplaceAll(token, "*", "{}"))) // which plain leaves out
-	case aName:
-		return h.knowsName(text)
-	case aQuote:
-		return quoted(h.all, text)
-	case aList:
-		return has(h.all, text) || !slices.ContainsFunc(strings.Split(text, "/"), func(s string) bool { return !has(h.all, s) })
+// A standing says how much of a claim the history has.
+type standing uint8
+
+const (
+	absent standing = iota
+	joined          // its parts
+	present
+)
+
+// find looks a claim up.
+func (h *History) find(k kind, token string) standing {
+	text := plain(strings.ReplaceAll(token, "*", hole)) // which plain leaves out
+	known := true
+	switch {
+	case k == aHandle:
+		known = h.handles[strings.TrimPrefix(text, "h:")]
+	case k == aLink:
+		known = has(h.all, strings.TrimRight(text, "/"))
+	case h.lenient:
+	case k == aPath:
+		return h.findPath(text)
+	case k == aHash:
+		known = h.knowsHash(text)
+	case k == aNumber:
+		known = has(h.all, text) || h.knowsNumbers(text)
+	case k == aName:
+		known = h.knowsName(text)
+	case k == aList:
+		known = h.like(text) || h.hasEach(strings.Split(text, "/"))
 	}
-	return false
+	if known {
+		return present
+	}
+	return absent
+}
+
+// hasEach reports whether the history has every one of parts, which may be patterns.
+func (h *History) hasEach(parts []string) bool {
+	return !slices.ContainsFunc(parts, func(p string) bool { return !h.like(p) })
 }
 
 // knowsHash also knows a hash that is longer or shorter than the one in the history.
@@ -265,69 +302,74 @@ func (h *History) knowsNumbers(text string) bool {
 var (
 	placeForm = lazily(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
 	arityForm = lazily(`^([\p{L}\d_.!?]+)/\d$`) // of functions
-	holeForm  = lazily(`<[^<>]*>`)
 	driveForm = lazily(`^(?:[a-z]:)?[/\\]`)
+	rootForm  = lazily(`^(?:\./|file://|[ab]/|` + variable + `)`)
+	holeForm  = lazily(`<[^<>]*>|…|\\\.\\\.\\\.|` + hole + `+`) // in an expression
 )
 
-// knowsPath knows a path with or without its root: an absolute path is a folder of the history with a path of
+const (
+	variable = `(?:~|\$\{?(?:env:)?\w+\}?|%\w+%)[/\\]` // for a folder
+	hole     = "\x00"                                  // in place of an asterisk
+	noWord   = `(?:[^\p{L}\p{N}_]|^|$)`
+)
+
+// findPath finds a path with or without its root: an absolute path is a folder of the history with a path of
 // the history in it.
-func (h *History) knowsPath(text string) bool {
+func (h *History) findPath(text string) standing {
 	if f := placeForm().FindStringSubmatchIndex(text); f != nil {
 		if !h.knowsNumbers(text[f[0]:]) {
-			return false
+			return absent
 		}
 		text = text[:f[0]]
 	}
-	for _, p := range []string{"./", "file://", "a/", "b/", "~/"} {
-		if p != "a/" && p != "b/" || !has(h.all, text) {
-			text = strings.TrimPrefix(text, p)
-		}
-	}
 	text = strings.TrimRight(text, `/\.…`)
-	if text == "" || has(h.all, text) || has(h.all, strings.ReplaceAll(text, `\`, `/`)) || strings.ContainsAny(text, "{<") && h.knowsPattern(text) {
-		return true
+	rootless := rootForm().ReplaceAllString(text, "")
+	if slices.ContainsFunc([]string{text, rootless, strings.ReplaceAll(rootless, `\`, "/")}, h.like) {
+		return present
 	}
-	if f := arityForm().FindStringSubmatch(text); f != nil {
-		return h.knowsName(f[1])
-	}
-	if !driveForm().MatchString(text) {
-		return false
+	if f := arityForm().FindStringSubmatch(text); f != nil && h.knowsName(f[1]) {
+		return present
 	}
 	for i, r := range text {
-		if (r == '/' || r == '\\') && i > 1 && has(h.all, text[:i]) && h.relative(text[i+1:]) {
-			return true
+		if (r == '/' || r == '\\') && i > 1 && driveForm().MatchString(text) && has(h.all, text[:i]) && h.relative(text[i+1:]) {
+			return present
 		}
 	}
-	return false
+	steps := strings.FieldsFunc(strings.ReplaceAll(rootless, "::", "/"), func(r rune) bool { return r == '/' || r == '\\' })
+	if len(steps) > 1 && h.hasEach(steps) {
+		return joined
+	}
+	return absent
 }
 
 // relative reports whether the history has path, and not as the end of a longer one.
 func (h *History) relative(path string) bool {
-	for at := 0; ; {
-		i := strings.Index(h.all[at:], path)
-		if i < 0 {
-			return false
-		}
-		i += at
-		at = i + len(path)
-		before, _ := utf8.DecodeLastRuneInString(h.all[:i])
-		after, _ := utf8.DecodeRuneInString(h.all[at:])
-		if !inWord(before) && !strings.ContainsRune(`/\-.`, before) && !inWord(after) {
-			return true
-		}
-	}
+	begins := `(?:^|[^\p{L}\p{N}_/\\.-]|` + variable + `)`
+	return strings.Contains(h.all, path) && h.matches(begins+regexp.QuoteMeta(path)+noWord)
 }
 
-// knowsPattern knows a pattern of file names by the names in it.
-func (h *History) knowsPattern(text string) bool {
-	text = holeForm().ReplaceAllString(text, "{}")
-	return !slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`{},/\`, r) }), func(s string) bool { return s != "." && !strings.Contains(h.all, s) })
+func (h *History) matches(expression string) bool {
+	found, err := regexp.MatchString(expression, h.all)
+	return found && err == nil
+}
+
+// like reports whether the history has text, in which holes stand for anything but space.
+func (h *History) like(text string) bool {
+	exact := regexp.QuoteMeta(text)
+	pattern := holeForm().ReplaceAllString(exact, `\S*`)
+	if pattern == exact {
+		return has(h.all, text)
+	}
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	edge := map[bool]string{true: noWord}
+	return h.matches(edge[inWord(first)] + pattern + edge[inWord(last)])
 }
 
 // knowsName also knows a name by its parts, as in type.method.
 func (h *History) knowsName(text string) bool {
 	text = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(text, "()"), "("), ".,;:")
-	if text == "" || has(h.all, text) {
+	if h.like(text) {
 		return true
 	}
 	cuts := `.:>()[]{}<=,;"'&|!`
@@ -335,7 +377,7 @@ func (h *History) knowsName(text string) bool {
 		cuts += "-–"
 	}
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(cuts, r) })
-	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return p != "-" && p != "" && !has(h.all, p) })
+	return len(parts) > 1 && h.hasEach(slices.DeleteFunc(parts, func(p string) bool { return p == "-" }))
 }
 
 // quoted reports whether where has the quote text, which may leave something out with an ellipsis.

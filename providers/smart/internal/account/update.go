@@ -34,7 +34,7 @@ func Follow(former *Account, answer string, h *History) (*Account, Update) {
 	}
 	var u Update
 	back := max(leastBack, len(a.Items)/most)
-	next := false // the answer has a next step
+	again, named := map[Section]bool{}, map[int]bool{} // sections that the answer writes again as a whole, and items that it names
 	var fresh []entry
 	for _, e := range parse(answer) {
 		text, c := h.check(e.text, e.section)
@@ -43,6 +43,7 @@ func Follow(former *Account, answer string, h *History) (*Account, Update) {
 			continue
 		}
 		k := slices.IndexFunc(a.Items, func(i Item) bool { return e.op != opNew && i.Number == e.number })
+		named[e.number] = true
 		switch {
 		case k >= 0 && back == 0:
 			u.Refused++
@@ -66,21 +67,19 @@ func Follow(former *Account, answer string, h *History) (*Account, Update) {
 		case e.op == opGone: // of an item that is not there
 			continue
 		default:
-			next = next || e.section == Next
+			again[e.section] = e.section == State || e.section == Next
 			e.text = text
 			fresh = append(fresh, e)
 		}
 		u.add(c)
 	}
-	if next { // there is one
-		a.Items = slices.DeleteFunc(a.Items, func(i Item) bool {
-			gone := i.Section == Next && !slices.ContainsFunc(fresh, func(e entry) bool { return same(e.text, i.Text) })
-			if gone {
-				a.Changed = append(a.Changed, "the next step was: "+begin(i.Text))
-			}
-			return gone
-		})
-	}
+	a.Items = slices.DeleteFunc(a.Items, func(i Item) bool {
+		gone := again[i.Section] && !named[i.Number] && !slices.ContainsFunc(fresh, func(e entry) bool { return same(e.text, i.Text) })
+		if gone {
+			a.Changed = append(a.Changed, strings.ToLower(titles[i.Section])+" was: "+begin(i.Text))
+		}
+		return gone
+	})
 	for _, e := range fresh {
 		if slices.ContainsFunc(a.Items, func(i Item) bool { return same(i.Text, e.text) }) {
 			continue
