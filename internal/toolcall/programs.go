@@ -29,9 +29,11 @@ type Element struct {
 
 // Tags of elements that other programs write, too.
 const (
-	ReminderOpen, ReminderClose = "<system-reminder>", "</system-reminder>"
-	NoticeOpen, NoticeClose     = "<notice>", "</notice>"
-	DetailsOpen                 = "<environment_details>"
+	ReminderOpen  = "<system-reminder>"
+	ReminderClose = "</system-reminder>"
+	NoticeOpen    = "<notice>"
+	NoticeClose   = "</notice>"
+	DetailsOpen   = "<environment_details>"
 )
 
 //go:embed programs.txt

@@ -227,7 +227,7 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 		}
 	case dialog.FamilyAsk:
 		u.rank, u.ends = heavy, firstLine(text)
-	default:
+	case dialog.FamilyUnknown, dialog.FamilyWeb, dialog.FamilyDone:
 		u.ends = firstLine(text)
 		if failed {
 			u.ends = ends()

@@ -151,7 +151,7 @@ func TestContentsLabels(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, line := range strings.Split(strings.ReplaceAll(table[1], "; ", "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.ReplaceAll(table[1], "; ", "\n"), "\n") {
 		_, label, _ := strings.Cut(line, " ")
 		if seen[label] {
 			t.Errorf("%q twice in\n%s", label, table[1])

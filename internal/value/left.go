@@ -15,33 +15,15 @@ func (w *preface) listLeft(hidden []bool, room int) float64 {
 	names := slices.DeleteFunc(slices.Clone(w.c.left), func(line string) bool { return unitRef.MatchString(line) })
 	names = w.unchanged(append(names, w.leftFiles(hidden)...))
 	for n := len(names); n > 0; n = n * 9 / 10 { // every second, third and so on if there are too many
-		text := " " + leftPaths
-		for i := range n {
-			text += "\n" + names[i*len(names)/n]
+		some := make([]string, n)
+		for i := range some {
+			some[i] = names[i*len(names)/n]
 		}
+		text := " " + leftPaths + "\n" + strings.Join(some, "\n")
 		if size := w.o.Counter.Count(core.Text(UsualMark + text + "\n")); size <= room {
 			w.left = text
 			return float64(size)
 		}
-	}
-	return 0
-}
-
-func textBytes(p core.Part) int {
-	switch p := p.(type) {
-	case core.Text:
-		return len(p)
-	case core.ToolCall:
-		return len(p.Name) + len(p.Args)
-	case core.ToolResult:
-		n := 0
-		for _, q := range p.Content {
-			n += textBytes(q)
-		}
-		return n
-	case core.Reasoning:
-		return len(p.Text)
-	case core.Image, core.Opaque:
 	}
 	return 0
 }

@@ -307,9 +307,9 @@ func (l *Ledger) runs(command string, m int) {
 }
 
 // Changes reports whether a command changes or removes a file that it names.
-func Changes(command string) (any bool) {
-	changes(command, func(w string, gone, changed bool) { any = any || (gone || changed) && w != "/dev/null" && w != "" })
-	return any
+func Changes(command string) (found bool) {
+	changes(command, func(w string, gone, changed bool) { found = found || (gone || changed) && w != "/dev/null" && w != "" })
+	return found
 }
 
 // changes calls yield for each word of a command that can be a file that it removes, resets or changes.
