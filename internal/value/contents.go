@@ -3,6 +3,7 @@ package value
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"regexp"
 	"slices"
@@ -22,7 +23,8 @@ const (
 	// contentsName begins its header, leftName that of the list of handles of former versions. They are parts of the form of an extract;
 	// the text after them is for models and may change.
 	contentsName = "contents:"
-	contentsHand = contentsName + " left out here; recall by number (m7.2: second result of message 7) or range (m7-m9); (tokens)"
+	contentsHand = contentsName + " left out here; recall by number (m7.2: second result of message 7) or range (m7-m9), with of " + contentsKey + "; (tokens)"
+	contentsKey  = "%06x" // of all content: it tells the numbers of this conversation from those of others, and of its other branches
 	leftName     = "hidden:"
 	leftPaths    = leftName + " files read and not changed since"
 
@@ -400,6 +402,13 @@ func (w *preface) listContents(hidden []bool, free float64) float64 {
 		}
 	}
 	w.listRoom = room
+	sum := fnv.New32a()
+	for i := range w.messages {
+		for _, part := range w.messages[i].Parts {
+			_, _ = sum.Write([]byte(core.Handle(part)))
+		}
+	}
+	w.key = sum.Sum32() >> 8
 	return float64(w.o.Counter.Count(core.Text(w.tabulate(w.listed, room))))
 }
 
@@ -424,7 +433,7 @@ func (w *preface) tabulate(units []unit, room int) string {
 		if text == "" {
 			break
 		}
-		if text = " " + contentsHand + text; w.o.Counter.Count(core.Text(text)) < room {
+		if text = fmt.Sprintf(" "+contentsHand, w.key) + text; w.o.Counter.Count(core.Text(text)) < room {
 			return text
 		}
 	}
