@@ -346,10 +346,26 @@ type numbered struct {
 	own [][]byte
 }
 
-// agrees reports whether the numbers of n and o lead to the same messages, as far as both have them.
+// agrees reports whether the numbers of n and o lead to the same content, as far as both have them.
 func (n numbered) agrees(o numbered) bool {
 	most := min(len(n.own), len(o.own))
-	return slices.EqualFunc(n.own[:most], o.own[:most], bytes.Equal)
+	return slices.EqualFunc(n.own[:most], o.own[:most], func(a, b []byte) bool {
+		return bytes.Equal(a, b) || slices.Equal(n.content(a), o.content(b))
+	})
+}
+
+// content returns the handles of all parts of a message but the model's thinking.
+func (n numbered) content(raw []byte) (all []string) {
+	c, err := Conversation(wire.API(n.Key.API), [][]byte{raw})
+	if err != nil {
+		return []string{rand.Text()}
+	}
+	for _, p := range c.Own.All() {
+		if _, thinks := p.Part.(core.Reasoning); !thinks {
+			all = append(all, p.Handle)
+		}
+	}
+	return all
 }
 
 // State returns the recallable content of a record's conversation, for the MCP server. Changed is the time of the last change.
