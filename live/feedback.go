@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -38,8 +39,8 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 		s.Recalled = stats.AddRecalled(s.Recalled, kinds)
 	})
 	if w := g.current.Load().Reports.Watch; w != nil {
-		if conversation, epoch := recordOf(g.life, g.store, key, id); conversation != "" {
-			g.watched(func() { w.Recall(conversation, epoch, bytes/count.BytesPerToken) })
+		if s := recordOf(g.life, g.store, key, id); s.State != nil {
+			g.watched(func() { w.Recall(s.Conversation, began(s.State), bytes/count.BytesPerToken) })
 		}
 	}
 	of := telemetry.TenantKey.String(tenantOf(key.Tenant))
@@ -49,22 +50,24 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	g.current.Load().Reports.Logger.Info("recalled", "pieces", len(pieces), "bytes", bytes)
 }
 
-// recordOf returns the conversation of a record, and the time when its epoch began. Both are zero if unknown.
-func recordOf(ctx context.Context, in store.Store, key store.Key, id string) (conversation string, epoch time.Time) {
-	if id == "" {
-		return "", time.Time{}
-	}
-	records, err := in.Load(ctx, key)
-	if err != nil {
-		return "", time.Time{} // the recall is then counted without a conversation
-	}
+// recordOf returns what is stored of a record; the zero value if nothing can be read.
+func recordOf(ctx context.Context, in store.Store, key store.Key, id string) session.Stored {
+	records, _ := in.Load(ctx, key) // a recall is then counted without a conversation
 	for i := range records {
 		var s session.Stored
-		if records[i].ID == id && json.Unmarshal(records[i].Data, &s) == nil {
-			return s.Conversation, began(s.State)
+		if records[i].ID == id && id != "" && json.Unmarshal(records[i].Data, &s) == nil {
+			return s
 		}
 	}
-	return "", time.Time{}
+	return session.Stored{}
+}
+
+// titled returns the title of a record's conversation.
+func (g *Gateway) titled(ctx context.Context, key store.Key, id string) string {
+	if a := recordOf(ctx, g.store, key, id).About; a != nil {
+		return plain.Line(a.Title)
+	}
+	return ""
 }
 
 // statsKey is the store key of the statistics. It cannot collide with a tenant's key: those are longer.

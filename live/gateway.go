@@ -166,7 +166,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
 		Ready: g.storeReady, Draining: g.draining.Load,
 	}
-	g.library = library.New(opened, g.recalled, func(err error) { g.fault("store_damaged", err) })
+	g.library = library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
 	g.mcp = g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()

@@ -1,17 +1,21 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
@@ -110,25 +114,19 @@ func (x *known) awaitPrepared(ctx context.Context) {
 
 // job returns the condensation that a decision asks for.
 func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
+	numbers, block := x.numbers()
 	j := &job.Job{
 		API: x.r.API, Volatile: x.volatile, Reminders: x.agent.Reminders, Body: x.r.With(x.messages), Tokens: x.tokens, Target: d.Target,
 		Turn: condense.Turn{
 			Profile: x.profile, Mode: x.mode, Window: x.policy.Window, MaxOutput: x.output, NoRecall: !x.handles,
-			API: x.holds(), Dir: x.s.folder(x.r),
+			API: x.holds(), Dir: x.s.folder(x.r), Numbers: numbers,
 		},
-		Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Protected: x.claim.Control().Protected(),
+		Block: block, Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Protected: x.claim.Control().Protected(),
 		Journal: x.s.Reports.Watch != nil, Tries: x.tries(), Retry: x.policy.RetryAfter(x.tokens),
 		Owner: job.Owner{
 			Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
 			MayAsk: x.mayAsk,
 		},
-	}
-	if e := x.claim.State.Epoch; e != nil {
-		j.Block = len(x.messages) - (len(x.r.Messages) - min(e.Cut, len(x.r.Messages)))
-	}
-	j.Turn.Numbers = make([]int, len(x.messages))
-	for i := j.Block; i < len(x.messages); i++ {
-		j.Turn.Numbers[i] = len(x.r.Messages) - len(x.messages) + i + 1
 	}
 	if j.Turn.Trigger = d.Reason.Trigger(); overflow || x.claim.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
@@ -139,6 +137,49 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		j.Target = epoch.Target(x.facts(false), x.policy)
 	}
 	return j
+}
+
+// numbers returns the number of the client's message that each message of the view is, shortened or not, 0 for none; and how many messages
+// the last epoch made.
+func (x *plan) numbers() (numbers []int, block int) {
+	own, origin := x.unmarked(0), x.claim.State.Origin(x.r, x.rolling)
+	places, answers := library.Places(x.r.API, own), map[string][]int{} // by the ID of a call or result
+	for i := range own {
+		for _, id := range idsOf(&x.r.Messages[i]) {
+			answers[id] = append(answers[id], i)
+		}
+	}
+	view, first := wire.Joined(x.r.API, x.messages)
+	numbers = make([]int, len(view))
+	at := 0
+	for k, i := range first {
+		from := origin[i]
+		if from < 0 { // the epoch wrote it, or left it
+			block = k + 1
+			raw := wire.Unmark(x.messages[i])
+			from = at + slices.IndexFunc(own[at:], func(o []byte) bool { return bytes.Equal(o, raw) })
+			if one, err := wire.ParseMessages(x.r.API, x.messages[i:i+1]); err == nil {
+				if ids := idsOf(&one[0]); len(ids) > 0 && len(answers[ids[0]]) == 1 && slices.Equal(ids, idsOf(&x.r.Messages[answers[ids[0]][0]])) {
+					from = answers[ids[0]][0]
+				}
+			}
+		}
+		if alone := len(view[k]) == len(x.messages[i]); alone && from >= at {
+			numbers[k], at = places[from], from+1
+		}
+	}
+	return numbers, block
+}
+
+// idsOf returns the IDs of the calls and results of a message.
+func idsOf(m *wire.Message) (ids []string) {
+	for _, id := range m.Calls {
+		ids = append(ids, "call "+id)
+	}
+	for _, id := range m.Results {
+		ids = append(ids, "result "+id)
+	}
+	return ids
 }
 
 // payer identifies the payer of a waiting request: the tenant, or without tokens the credential.

@@ -112,7 +112,7 @@ func (x *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*s
 	c := library.Change{API: x.r.API, Own: x.unmarked(0), Sent: sent, Before: before}
 	k, err := c.Epoch(next)
 	if k != nil {
-		next.Originals = rand.Text()
+		next.Originals, err = library.Name(x.r.API, next.Family, next.Epoch.Block)
 	}
 	return k, err
 }
@@ -164,7 +164,12 @@ func (x *sending) memory(_ context.Context) (*mcpserver.State, error) {
 		}
 	}
 	st := x.library.State(x.key, id, hidden, s.Last)
-	st.Whole = all
+	st.Numbers = func(ctx context.Context, key string) (*recall.Source, error) {
+		if _, own := library.Named(s.Originals); key == "" || key == own {
+			return all.Own, nil
+		}
+		return x.library.Numbers(ctx, cmp.Or(x.reads, "nobody"), "", key)
+	}
 	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
 		for _, c := range []*recall.Conversation{hidden, all} {
 			if pieces := c.Named(r); pieces != nil {

@@ -570,10 +570,8 @@ func TestRecallToolCount(t *testing.T) {
 	}
 }
 
-var onward = regexp.MustCompile(`h:([0-9a-f]{10}\+)`)
-
-// A handle with a + leads to what followed it too.
-func TestRecallToolOnward(t *testing.T) {
+// A range of numbers leads to all that is in it.
+func TestRecallToolRange(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
@@ -581,8 +579,8 @@ func TestRecallToolOnward(t *testing.T) {
 		for _, i := range []int{56, 48, 40} {
 			script = slices.Insert(script, i, upstream.Step{Text: "All of that.", Make: func(body []byte) []upstream.Call {
 				calls := []upstream.Call{wants(map[string]any{"message": 1})}
-				for _, m := range onward.FindAllSubmatch(body, 2) {
-					calls = append(calls, wants(map[string]any{"handle": string(m[1])}))
+				if key, numbers := numbersIn(t, body); len(numbers) > 0 {
+					calls = append(calls, wants(map[string]any{"what": "m2-" + numbers[len(numbers)-1], "of": key}), wants(map[string]any{"what": "m2-m7"}))
 				}
 				return calls
 			}})
@@ -600,7 +598,7 @@ func TestRecallToolOnward(t *testing.T) {
 			}
 		}
 		if more < 2 {
-			t.Errorf("%d recalls of everything from a handle on", more)
+			t.Errorf("%d recalls of a range", more)
 		}
 		if p.Stats().Errors["recall"] > 0 {
 			t.Errorf("faults %v", p.Stats().Errors)

@@ -44,6 +44,7 @@ const (
 const RecallSchema = `{"type":"object","additionalProperties":false,"properties":{
 	"what":{"type":["string","integer"],"maxLength":4000,"description":"m41 is a message, m41.2 its second result, m41-m47 a range; ` +
 	`or the ten digits after h: in a stub, with a + everything from there on; several, or the whole line or stub, work too"},
+	"of":{"type":"string","maxLength":40,"description":"six digits after of in the first line of the table with the number, to tell conversations apart"},
 	"file":{"type":"string","maxLength":1000,"description":"instead: a file's text as it is known now, by the end of its path"},
 	"at":{"type":["string","integer"],"maxLength":40,"description":"with file: as of this message"},
 	"changes":{"type":"boolean","description":"with file: its edits in order"},
@@ -64,8 +65,9 @@ type State struct {
 	Records      bool      // the format records condensed content
 	Stale        error     // why a newer state could not be read; nil if this is the newest
 
-	// Whole, if not nil, has the numbers and the files, because Conversation is only its beginning.
-	Whole *recall.Conversation
+	// Numbers, if not nil, returns what has the numbers and the files: that of a key, if it is not empty. Without it, that is Conversation.
+	// The error is for a model.
+	Numbers func(ctx context.Context, key string) (*recall.Source, error)
 	// Find, if not nil, looks up content that the conversation does not have. References to everything from a handle
 	// on go to it first, because two conversations can have equal content. It returns nil if there is nothing.
 	Find func(ctx context.Context, ref recall.Ref) ([]recall.Piece, error)
@@ -172,6 +174,7 @@ func (w *word) UnmarshalJSON(b []byte) error {
 
 type recallArgs struct {
 	What    word   `json:"what"`
+	Of      word   `json:"of"`
 	Handle  word   `json:"handle"`
 	Message word   `json:"message"`
 	File    string `json:"file"`
@@ -269,19 +272,35 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 }
 
 func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, error) {
-	own := cmp.Or(st.Whole, st.Conversation).Own
+	own := func() (*recall.Source, error) {
+		if st.Numbers == nil {
+			return st.Conversation.Own, nil
+		}
+		return st.Numbers(ctx, strings.TrimSpace(strings.TrimPrefix(string(in.Of), "of ")))
+	}
 	names := slices.DeleteFunc([]word{in.What, in.Handle, in.Message, word(in.File)}, func(w word) bool { return w == "" })
 	switch {
 	case len(names) > 1:
 		return nil, errors.New("name content with what, or a file, not both")
 	case in.File != "":
-		return own.Text(&recall.FileAt{Name: in.File, At: string(in.At), Changes: in.Changes})
+		s, err := own()
+		if err != nil {
+			return nil, err
+		}
+		return s.Text(&recall.FileAt{Name: in.File, At: string(in.At), Changes: in.Changes})
 	case len(names) == 1:
 		return st.content(ctx, own, string(names[0]))
 	case in.Grep == "":
 		return nil, errors.New("say what to recall: a number such as m41.2, a handle, or a file; grep alone finds lines by their words")
 	}
 	pieces := st.Conversation.Own.All()
+	if in.Of != "" {
+		s, err := own()
+		if err != nil {
+			return nil, err
+		}
+		pieces = s.All()
+	}
 	for _, o := range st.Conversation.Others {
 		pieces = append(pieces, o.All()...)
 	}
@@ -291,9 +310,9 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 }
 
 // content returns the content of references, or of the message with an ID.
-func (s *State) content(ctx context.Context, own *recall.Source, what string) (all []recall.Piece, err error) {
+func (s *State) content(ctx context.Context, numbered func() (*recall.Source, error), what string) (all []recall.Piece, err error) {
 	refs := recall.ParseRefs(what)
-	if pieces, ok := own.Message(what); ok && (len(refs) == 0 || refs[0].Handle != "") {
+	if pieces, ok := s.Conversation.Own.Message(what); ok && (len(refs) == 0 || refs[0].Handle != "") {
 		return pieces, nil
 	}
 	if len(refs) == 0 {
@@ -302,10 +321,12 @@ func (s *State) content(ctx context.Context, own *recall.Source, what string) (a
 	}
 	for _, ref := range refs {
 		var pieces []recall.Piece
-		if ref.Handle == "" {
-			pieces, err = own.Numbered(ref)
-		} else {
+		if ref.Handle != "" {
 			pieces, err = s.handle(ctx, ref)
+		} else if own, fault := numbered(); fault != nil {
+			return nil, fault
+		} else {
+			pieces, err = own.Numbered(ref)
 		}
 		if err != nil {
 			return nil, err

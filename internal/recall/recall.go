@@ -86,6 +86,12 @@ func (c *Conversation) open(file string, j *history.Journal) *Source {
 	return s
 }
 
+// Unnumbered takes the numbers from messages that are found by their index in the journal.
+func (s *Source) Unnumbered(without func(i int) bool) {
+	s.order = slices.DeleteFunc(s.order, without)
+	s.Later = min(s.Later, len(s.order))
+}
+
 // holds reports whether a part, or the content of a result, has a handle.
 func holds(p core.Part, handle string) bool {
 	for h := range history.Handles([]core.Part{p}) {

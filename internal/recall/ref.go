@@ -35,7 +35,9 @@ var (
 	inText    = regexp.MustCompile(`()()(?:^|[\s\[("'])m` + numberDigits + `(?:$|[\s\])"',:;])`)
 	leftMark  = regexp.MustCompile(`\bh:` + handleDigits + `(?:(\+)|\b)|\[… (?:(?:[0-9]+ lines?|image) )?(?:\(error\) )?m` + numberDigits + `\]`)
 	extractOf = regexp.MustCompile(`^\[Extract of the conversation so far[^\n]*?(?:quoted; |; |begins with )([^\s:]+)[: ]`)
-	listed    = regexp.MustCompile(`(?m)()()^m` + numberDigits + `(?:\s|:|$)`)
+	keyOf     = regexp.MustCompile(`^ contents:[^\n]* with of ([0-9a-f]{6});`)
+	listed    = regexp.MustCompile(`(?m)()()(?:^|; )m` + numberDigits + `(?:\s|:|$)`)
+	trailing  = regexp.MustCompile(`(?m)()() m` + numberDigits + `$`)
 )
 
 // ParseRefs parses references separated by commas or spaces. Text can also be a line that begins with some, or the stub of
@@ -209,13 +211,43 @@ func Mentioned(messages []core.Message) map[Ref]bool {
 	return all
 }
 
+// Key returns what tells the numbers in the contents of extracts from those of other conversations; empty if there are none.
+func Key(messages []core.Message) string {
+	for _, m := range messages {
+		for _, section := range sections(m) {
+			if at := keyOf.FindStringSubmatch(section); at != nil {
+				return at[1]
+			}
+		}
+	}
+	return ""
+}
+
+// Trailing returns the numbers at the ends of headers and of open work in extracts, though such a line may end with another word that looks
+// like one.
+func Trailing(messages []core.Message) (all []Ref) {
+	for _, m := range messages {
+		for _, section := range sections(m) {
+			if !strings.HasPrefix(section, " open:") {
+				section, _, _ = strings.Cut(section, "\n")
+			}
+			for _, at := range trailing.FindAllStringSubmatch(section, -1) {
+				all = append(all, refOf(at))
+			}
+		}
+	}
+	return all
+}
+
 func mentioned(messages []core.Message) (all []Ref) {
 	for _, m := range messages {
 		for i, p := range m.Parts {
 			text := textOf(p)
 			found := leftMark.FindAllStringSubmatch(text, -1)
-			if i == 0 {
-				found = append(found, listed.FindAllStringSubmatch(contents(text), -1)...)
+			for _, section := range sections(m) {
+				if table, is := strings.CutPrefix(section, " contents:"); is && i == 0 {
+					found = append(found, listed.FindAllStringSubmatch(table, -1)...)
+				}
 			}
 			for _, at := range found {
 				all = append(all, refOf(at))
@@ -225,14 +257,16 @@ func mentioned(messages []core.Message) (all []Ref) {
 	return all
 }
 
-// contents returns the table of contents of an extract. Only the headers of its sections begin with the mark that its first
-// line announces, so quoted text cannot pass for one.
-func contents(text string) string {
+// sections returns the sections of an extract. Only their headers begin with the mark that its first line announces, so quoted text cannot
+// pass for one.
+func sections(m core.Message) []string {
+	if len(m.Parts) == 0 {
+		return nil
+	}
+	text := textOf(m.Parts[0])
 	head := extractOf.FindStringSubmatch(text)
 	if head == nil {
-		return ""
+		return nil
 	}
-	_, table, _ := strings.Cut(text, "\n"+head[1]+" contents:")
-	table, _, _ = strings.Cut(table, "\n"+head[1])
-	return table
+	return strings.Split(text, "\n"+head[1])[1:]
 }

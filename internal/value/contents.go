@@ -21,7 +21,8 @@ const (
 	// contentsName begins its header, leftName that of the list of handles of former versions. They are parts of the form of an extract;
 	// the text after them is for models and may change.
 	contentsName = "contents:"
-	contentsHand = contentsName + " left out here; recall by number (m7.2: second result of message 7) or range (m7-m9); (tokens)"
+	contentsHand = contentsName + " left out here; recall by number (m7.2: second result of message 7) or range (m7-m9), with of " + contentsKey + "; (tokens)"
+	contentsKey  = "%06x" // of all content: it tells the numbers of this conversation from those of others, and of its other branches
 	leftName     = "hidden:"
 	leftPaths    = leftName + " files read and not changed since"
 

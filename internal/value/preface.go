@@ -12,8 +12,9 @@ type preface struct {
 	rating
 	all    []unit // what a table of contents can list
 	listed []unit // of these, what is hidden
-	// listRoom is what the table of listed may have, in tokens.
+	// listRoom is what the table of listed may have, in tokens, and key is in its first line.
 	listRoom int
+	key      uint32
 	left     string     // the list of files, without recall
 	open     string     // the open work among them
 	opened   []int      // lines with the same content

@@ -2,6 +2,8 @@ package value
 
 import (
 	"cmp"
+	"fmt"
+	"hash/fnv"
 	"math"
 	"regexp"
 	"slices"
@@ -78,6 +80,15 @@ func (w *preface) listContents(hidden []bool, free float64) float64 {
 	if w.all == nil {
 		w.all = w.units()
 	}
+	if w.key == 0 {
+		sum := fnv.New32a()
+		for i := range w.messages {
+			for _, part := range w.messages[i].Parts {
+				_, _ = sum.Write([]byte(core.Handle(part)))
+			}
+		}
+		w.key = sum.Sum32() >> 8
+	}
 	for k := range w.all {
 		if u := &w.all[k]; hidden[u.message] {
 			w.listed = append(w.listed, *u)
@@ -108,7 +119,7 @@ func (w *preface) tabulate(units []unit, room int) string {
 		if text == "" {
 			break
 		}
-		if text = " " + contentsHand + text; w.o.Counter.Count(core.Text(text)) < room {
+		if text = fmt.Sprintf(" "+contentsHand, w.key) + text; w.o.Counter.Count(core.Text(text)) < room {
 			return text
 		}
 	}

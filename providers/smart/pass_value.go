@@ -150,6 +150,17 @@ func (w chooser) took(before []core.Message, res *value.Result) {
 		return
 	}
 	w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
+	there := map[string]bool{}
+	for i := range res.Messages {
+		there[res.Messages[i].ID] = true
+	}
+	for i := range before {
+		if m := &before[i]; m.Number > 0 && !there[m.ID] && !w.req.NoRecall {
+			for j := range m.Parts { // the table of contents leads to them by number
+				w.step.Handles = append(w.step.Handles, core.Handle(w.originalOf(m, j)))
+			}
+		}
+	}
 	were := handlesIn(before)
 	for h := range handlesIn(res.Messages) {
 		if !were[h] {

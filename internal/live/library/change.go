@@ -67,9 +67,13 @@ type Change struct {
 // handle leads to a message that only an earlier epoch sent, that message too. It returns nil if the view has neither
 // handles nor numbers.
 func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
-	promised, err := Promises(c.API, slices.AppendSeq(slices.Clone(next.Epoch.Block), maps.Values(next.Ingest)))
-	if err != nil || len(promised) == 0 {
+	view, err := read(c.API, slices.AppendSeq(slices.Clone(next.Epoch.Block), maps.Values(next.Ingest)))
+	if err != nil {
 		return nil, err
+	}
+	promised, trailing := recall.Mentioned(view.View()), recall.Trailing(view.View())
+	if len(promised)+len(trailing) == 0 {
+		return nil, nil //nolint:nilnil // nothing to keep
 	}
 	before, err := c.Before()
 	if err != nil {
@@ -89,16 +93,17 @@ func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
 		if k.Handles, fromSent, err = m.keeps(promised); err == nil && !fromSent {
 			k.Originals = slices.DeleteFunc(k.Originals, func(o store.Original) bool { return o.Kind == sents })
 		}
-		if err == nil {
-			break
-		}
-		if cut == len(c.Own) {
+		more := slices.ContainsFunc(trailing, func(r recall.Ref) bool { return m.client.Named(r) == nil })
+		if cut == len(c.Own) && err != nil {
 			return nil, err
 		}
-		cut = len(c.Own) // the messages after the cut are sent unchanged, but a handle may lead to one
+		if cut == len(c.Own) || err == nil && !more {
+			break
+		}
+		cut = len(c.Own) // the messages after the cut are sent unchanged, but a handle or number may lead to one
 	}
 	numbered := func(r recall.Ref) bool { return r.Handle == "" }
-	if len(k.Handles) == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(promised)), numbered) {
+	if len(k.Handles) == 0 && !slices.ContainsFunc(slices.AppendSeq(trailing, maps.Keys(promised)), numbered) {
 		return nil, nil //nolint:nilnil // nothing to keep
 	}
 	return k, nil

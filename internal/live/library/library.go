@@ -2,7 +2,11 @@
 package library
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,7 +81,9 @@ func remember(api wire.API, originals []store.Original) (*keptSet, error) {
 	if k.client, err = Conversation(api, OfKind(originals, Clients, laters)); err != nil {
 		return nil, err
 	}
-	k.client.Own.Later = len(OfKind(originals, laters))
+	for _, n := range Places(api, OfKind(originals, laters)) {
+		k.client.Own.Later += min(n, 1)
+	}
 	if k.put, err = Conversation(api, OfKind(originals, sents)); err != nil {
 		return nil, err
 	}
@@ -158,6 +164,29 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 	return nil, nil
 }
 
+// Name returns a new name for the originals of a conversation whose view begins with block. It tells the conversation, and the key of the
+// view's contents.
+func Name(api wire.API, conversation string, block [][]byte) (string, error) {
+	j, err := read(api, block)
+	if err != nil {
+		return "", err
+	}
+	key := recall.Key(j.View())
+	if key == "" {
+		sum := sha256.Sum256([]byte(conversation))
+		key = hex.EncodeToString(sum[:3])
+	}
+	return conversation + "." + rand.Text() + "." + key, nil
+}
+
+// Named returns the conversation and the key in a name; empty if the originals have no numbers.
+func Named(name string) (conversation, key string) {
+	if part := strings.Split(name, "."); len(part) == 3 {
+		return part[0], part[2]
+	}
+	return "", ""
+}
+
 // Promises returns the refs that the messages mention.
 func Promises(api wire.API, messages [][]byte) (map[recall.Ref]bool, error) {
 	j, err := read(api, messages)
@@ -182,9 +211,26 @@ func Conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 	if err != nil {
 		return nil, err
 	}
-	c := recall.New(j)
+	c, places := recall.New(j), Places(api, messages)
 	c.Own.Hidden = true
+	c.Own.Unnumbered(func(i int) bool { return places[i] == 0 })
 	return c, nil
+}
+
+// Places returns the numbers of messages of a client, 0 for those that have none: what Claude Code sends to some models only. So the
+// numbers stay the same when it goes on with another model.
+func Places(api wire.API, messages [][]byte) []int {
+	places, n := make([]int, len(messages)), 0
+	for i, raw := range messages {
+		if api == wire.Messages {
+			if _, ok := wire.Plain(raw); !ok {
+				continue
+			}
+		}
+		n++
+		places[i] = n
+	}
+	return places
 }
 
 // ErrNothing is returned to the agent's model when no conversation has been condensed yet.
@@ -195,12 +241,13 @@ type Library struct {
 	store    store.Store
 	shelf    shelf
 	recalled func(key store.Key, id string, pieces []recall.Piece, bytes int) // called after each recall
+	title    func(ctx context.Context, key store.Key, id string) string       // of a record's conversation
 	damaged  func(error)                                                      // called when originals cannot be read
 }
 
 // New returns a library of the originals in a store.
-func New(in store.Store, recalled func(key store.Key, id string, pieces []recall.Piece, bytes int), damaged func(error)) *Library {
-	return &Library{store: in, recalled: recalled, damaged: damaged}
+func New(in store.Store, recalled func(key store.Key, id string, pieces []recall.Piece, bytes int), title func(ctx context.Context, key store.Key, id string) string, damaged func(error)) *Library {
+	return &Library{store: in, recalled: recalled, title: title, damaged: damaged}
 }
 
 // Memory returns the stored originals of the reader's latest conversation, restricted to session unless that is empty.
@@ -228,7 +275,98 @@ func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserve
 		}
 		return l.FindAnywhere(ctx, reader, r)
 	}
+	st.Numbers = func(ctx context.Context, key string) (*recall.Source, error) {
+		s, err := l.Numbers(ctx, reader, session, key)
+		if s == nil && err == nil {
+			s = k.client.Own
+		}
+		return s, err
+	}
 	return st, nil
+}
+
+// Numbers returns the client's messages of the reader's conversation with a key or, without one, of the only one that has numbers, nil if
+// none has. The error is for a model.
+func (l *Library) Numbers(ctx context.Context, reader, session, key string) (*recall.Source, error) {
+	if key != "" {
+		session = "" // a key can be from another one
+	}
+	found, err := l.store.Readable(ctx, reader, session, "", 16*mostRecords)
+	if err != nil {
+		return nil, err
+	}
+	sets := map[string]bool{}
+	older := map[string]int{} // by set: how many later ones its conversation has
+	found = slices.DeleteFunc(found, func(r store.Record) bool {
+		conversation, its := Named(r.Set)
+		if sets[r.Set] || its == "" || key != "" && its != key {
+			return true
+		}
+		sets[r.Set] = true // branches share one
+		older[r.Set] = older[conversation]
+		older[conversation]++
+		return false
+	})
+	slices.SortStableFunc(found, func(a, b store.Record) int { return older[a.Set] - older[b.Set] })
+	var all []numbered
+	for _, r := range found[:min(len(found), mostSets)] {
+		kept, err := l.store.Kept(ctx, r.Key.Tenant, r.Set)
+		if err != nil {
+			return nil, err
+		}
+		one := numbered{r, OfKind(kept, Clients)}
+		if i := slices.IndexFunc(all, one.agrees); i < 0 {
+			all = append(all, one)
+		} else if len(one.own) > len(all[i].own) {
+			all[i] = one
+		}
+	}
+	switch {
+	case len(all) == 1:
+		k, err := l.kept(ctx, all[0].Key, all[0].Set)
+		if err != nil {
+			return nil, err
+		}
+		return k.client.Own, nil
+	case len(all) == 0 && key == "":
+		return nil, nil //nolint:nilnil // nothing has numbers
+	case len(all) == 0:
+		return nil, fmt.Errorf("no conversation has the contents %+q: of is what the first line of the contents says", key)
+	}
+	which := ""
+	for _, n := range all {
+		_, its := Named(n.Set)
+		which += fmt.Sprintf("; of %s: %s", its, l.title(ctx, n.Key, n.ID))
+	}
+	return nil, errors.New("several conversations have such numbers, say which one is meant with of, as the first line of its contents does" + which)
+}
+
+// A numbered is a record with the client's messages that are kept of its conversation.
+type numbered struct {
+	store.Record
+	own [][]byte
+}
+
+// agrees reports whether the numbers of n and o lead to the same content, as far as both have them.
+func (n numbered) agrees(o numbered) bool {
+	most := min(len(n.own), len(o.own))
+	return slices.EqualFunc(n.own[:most], o.own[:most], func(a, b []byte) bool {
+		return bytes.Equal(a, b) || slices.Equal(n.content(a), o.content(b))
+	})
+}
+
+// content returns the handles of all parts of a message but the model's thinking.
+func (n numbered) content(raw []byte) (all []string) {
+	c, err := Conversation(wire.API(n.Key.API), [][]byte{raw})
+	if err != nil {
+		return []string{rand.Text()}
+	}
+	for _, p := range c.Own.All() {
+		if _, thinks := p.Part.(core.Reasoning); !thinks {
+			all = append(all, p.Handle)
+		}
+	}
+	return all
 }
 
 // State returns the recallable content of a record's conversation, for the MCP server. Changed is the time of the last change.
@@ -257,6 +395,9 @@ func (l *Library) kept(ctx context.Context, key store.Key, set string) (*keptSet
 		l.damaged(fmt.Errorf("%d of %d originals of a conversation are damaged, and cannot be recalled", n-len(originals), n))
 	}
 	k, err := remember(wire.API(key.API), originals)
+	if err == nil && len(originals) < n { // those after a gap would have the numbers of others
+		k.client.Own.Unnumbered(func(int) bool { return true })
+	}
 	if err == nil {
 		l.shelf.put(name, k)
 	}
@@ -336,10 +477,10 @@ func (l *Library) FindAnywhere(ctx context.Context, reader string, r recall.Ref)
 	return l.Find(ctx, found[0].Key, found[0].Set, r)
 }
 
-// Limits of the search for content onward from a handle.
+// Limits of the search for content onward from a handle, or by a number.
 const (
 	mostRecords = 64
-	mostSets    = 8 // sets that are parsed
+	mostSets    = 8 // sets that are read
 )
 
 // promised looks up an onward ref in the views sent to reader, newest first, preferring session; nil if no view has it.

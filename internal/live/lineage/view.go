@@ -23,7 +23,13 @@ func (s *State) View(r *wire.Request, rolling []wire.Hash) [][]byte {
 	return view
 }
 
-// view also returns, for each message of the view, the index of the client's message; -1 for the block.
+// Origin returns, for each message of the view, the index of the client's message; -1 for the block.
+func (s *State) Origin(r *wire.Request, rolling []wire.Hash) []int {
+	_, origin := s.view(r, rolling)
+	return origin
+}
+
+// view returns what View and Origin do.
 func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origin []int) {
 	view, origin = make([][]byte, 0, len(r.Messages)), make([]int, 0, len(r.Messages))
 	cut, bare := 0, map[wire.Hash]bool(nil)

@@ -119,16 +119,14 @@ func cutPoints(message []byte) []byte {
 	return rawjson.ReplaceValue(message, content, rawjson.Array(kept))
 }
 
-// alternating returns messages with neighbours of one role joined, because the Converse API refuses them.
-func alternating(view [][]byte) [][]byte {
-	var out [][]byte
+// Joined returns messages with neighbours of one role joined if the API is Converse's, which refuses them, and for each the index of the
+// first that it is made of.
+func Joined(api API, view [][]byte) (out [][]byte, origin []int) {
 	role := ""
-	for _, raw := range view {
-		was := role
-		role = rawjson.Text(rawjson.Field(raw, "role"))
-		n := len(out) - 1
-		if n < 0 || role != was {
-			out = append(out, raw)
+	for i, raw := range view {
+		was, n := role, len(out)-1
+		if role = rawjson.Text(rawjson.Field(raw, "role")); api != Converse || n < 0 || role != was {
+			out, origin = append(out, raw), append(origin, i)
 			continue
 		}
 		before := rawjson.Field(out[n], "content")
@@ -140,7 +138,7 @@ func alternating(view [][]byte) [][]byte {
 		}
 		out[n] = rawjson.ReplaceValue(out[n], before, rawjson.Array(blocks))
 	}
-	return out
+	return out, origin
 }
 
 // converseLeaves are the fields of an answer of the Converse API, and of the events of its stream.

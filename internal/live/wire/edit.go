@@ -21,7 +21,7 @@ func (r *Request) With(view [][]byte) []byte {
 		size += len(v)
 	}
 	if r.API == Converse {
-		view = alternating(view)
+		view, _ = Joined(r.API, view)
 	}
 	out := append(make([]byte, 0, size), r.Body[:r.begin]...)
 	out = append(out, '[')
