@@ -29,7 +29,7 @@ const (
 	unitNext = "; "  // between units of a line
 	unitSign = " → " // between a call and its outcome
 	// unitShare is the most that the table may have of all tokens: it does not grow with the room. With it, and Index, readers are expected
-	// to find a third more by a label, and extracts lose .01 of what is needed later (docs/results.md).
+	// to find a third more by a label, and extracts lose .01 of the needed text (docs/results.md).
 	unitShare = 0.010
 	unitGroup = 6   // results that share a line at most
 	unitNames = 4   // that an edit inserts
@@ -45,7 +45,7 @@ type rank uint8
 const (
 	light  rank = iota // reads, lists and searches, which can be made again
 	middle             // other calls
-	heavy              // changes, failures, reports, what somebody said
+	heavy              // changes, failures, reports, texts
 	ranks
 )
 
@@ -58,7 +58,7 @@ var cuts = [][ranks]struct{ subject, outcome int }{
 	{{32, 0}, {40, 40}, {48, 48}},
 }
 
-// A unit is what a line of the table stands for: a result with its call, or a text; one of a former table may stand for several.
+// A unit is the content of a line of the table: a result with its call, or a text; one of a former table may stand for several.
 type unit struct {
 	message       int    // -1 if it is of a former table
 	passages      []int  // with its content
@@ -180,7 +180,7 @@ func (w *reading) ref(p *Passage) string {
 	return ref
 }
 
-// describe fills in what u, a result, is about.
+// describe fills in the subject and the outcome of u, a result.
 func (w *reading) describe(u *unit, result, call *Passage) {
 	text := w.original(result)
 	failed := result.failed(text)
@@ -239,7 +239,7 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 	}
 }
 
-// displays are programs that show what can be shown again.
+// displays are programs whose output can be shown again.
 var displays = []string{"sed", "cat", "head", "tail", "nl", "bat", "less", "ls", "find", "grep", "rg", "wc", "tree", "fd", "pwd", "which", "file", "stat"}
 
 // lastFolders shortens a path to its last two elements, and its lines.
@@ -256,7 +256,7 @@ func lastFolders(target string) string {
 	return name
 }
 
-// inserted says what an edit did: the first names that it inserts and that were not in the text before, else those that it removes. Whole
+// inserted describes an edit: the first names that it inserts and that were not in the text before, else those that it removes. Whole
 // lines could be out of date.
 func (w *reading) inserted(call *Passage) string {
 	if call.family == families[dialog.FamilyWrite] {

@@ -32,12 +32,12 @@ var (
 	// identifierForm matches an identifier: after a label, after a sign, as a key with a number, a hash, or an address.
 	identifierForm = regexp.MustCompile(`(?i:\b(?:[a-z]*[_ -]?(?:id|key|number|ref|reference|token|pid|url|uri|address|name|hash|sha|tag|port)|agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|build|pipeline|workflow|pull request|pr|commit|container)["']?\s*(?:is|:|=|#|\s)\s*["']?)` +
 		`#?([A-Za-z0-9][\w.\-/:@]{1,80})|\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|(https?://[^\s"'<>)\]]+)|\b([A-Z][A-Z0-9]{1,9}-\d+)\b|(?:^|\s)#(\d+)\b|^([0-9a-f]{12,64})$|^\[\d+\] (\d+)$`)
-	// commitForm matches what git says of a commit, and agentForm the identifier of an agent: what else its result says is a report.
+	// commitForm matches git's line about a commit, and agentForm the identifier of an agent: the rest of its result is a report.
 	commitForm = regexp.MustCompile(`^\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]`)
 	agentForm  = regexp.MustCompile(`(?i)(?:\b|agent|task|session|thread|run|job)[_ -]?id["']?\s*[:=]\s*["']?([a-z0-9][\w\-]{2,80})`)
 	// standardForm matches names of standards.
 	standardForm = regexp.MustCompile(`^(?:UTF|SHA|ISO|RFC|HTTP|CVE|MD)-?\d`)
-	// namedForm matches the entry of an identifier whose line is long, and runsForm what shells say of a command that goes on.
+	// namedForm matches the entry of an identifier whose line is long, and runsForm the words of a shell about a command that goes on.
 	namedForm = regexp.MustCompile(`^\S+ (\S+):(?: |$)`)
 	runsForm  = regexp.MustCompile(`running in (?:the )?background|session ID|Process running with session`)
 	// endForm matches the words of an end.
@@ -88,7 +88,7 @@ func identifierIn(text string, form *regexp.Regexp) string {
 	return ""
 }
 
-// created returns what calls started or created, oldest first, without what ended.
+// created returns the identifiers that calls started or created, oldest first, without those that ended.
 func (w *reading) created() (all []creation) {
 	at := map[string]int{} // the message that names an identifier first
 	for _, line := range w.c.open {
@@ -115,7 +115,7 @@ func (w *reading) created() (all []creation) {
 				continue
 			}
 			kept++
-			w.c.Lines[l].repeated = false // it differs from the others in what counts
+			w.c.Lines[l].repeated = false // its identifier differs from the others
 			at[id] = pass.Message
 			entry := createdName + text
 			if !commit && (form == agentForm || len(text) > createdShort || w.inBackground(pass)) {
@@ -140,12 +140,12 @@ func (w *reading) created() (all []creation) {
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(c creation) bool { // a commit has no end, though a log may say what it finished
+	return slices.DeleteFunc(all, func(c creation) bool { // a commit has no end, though a log may name an end
 		return ended[c.id] && !commitForm.MatchString(strings.TrimPrefix(c.entry, createdName))
 	})
 }
 
-// listCreated returns the entries of what calls in hidden messages made, oldest first, and their tokens: the newest that have room.
+// listCreated returns the entries of identifiers from hidden messages, oldest first, and their tokens: the newest that have room.
 func (w *preface) listCreated(hidden []bool, free float64) (entries []string, used float64) {
 	room := min(createdShare*float64(w.o.Room), free)
 	for _, c := range slices.Backward(w.made) {
@@ -159,7 +159,7 @@ func (w *preface) listCreated(hidden []bool, free float64) (entries []string, us
 	return entries, used
 }
 
-// keepCreated keeps, newest first, the lines with identifiers of what calls made that are in results that stay, or that no block lists.
+// keepCreated keeps, newest first, the lines with identifiers that are in results that stay, or that no block lists.
 func (w claims) keepCreated(context.Context) error {
 	limit := w.spent() + createdShare*float64(w.o.Room)
 	for _, c := range slices.Backward(w.made) {

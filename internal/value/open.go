@@ -8,7 +8,7 @@ import (
 )
 
 // After the index an extract lists open work, if it is hidden: the items of the newest plan that are not done, commands
-// that failed and did not succeed since, and what calls made. The next condensation updates it.
+// that failed and did not succeed since, and identifiers that calls made. The next condensation updates it.
 
 const (
 	// openName begins its header. It is part of the form of an extract; the text after it is for models.

@@ -10,15 +10,15 @@ import (
 // newest text of files.
 type preface struct {
 	rating
-	all    []unit // what a table of contents can list
-	listed []unit // of these, what is hidden
+	all    []unit // all units of a table of contents
+	listed []unit // of these, the hidden ones
 	// listRoom is what the table of listed may have, in tokens, and key is in its first line.
 	listRoom int
 	key      uint32
 	left     string     // the list of files, without recall
 	open     string     // the open work among them
 	opened   []int      // lines with the same content
-	made     []creation // what calls started or created
+	made     []creation // identifiers that calls started or created
 	files    []string   // blocks of files, see listFiles
 	filed    []int      // lines with the same content
 	out      []bool     // lines that are excluded from the choice because files has them

@@ -98,8 +98,8 @@ func (w *preface) listContents(hidden []bool, free float64) float64 {
 	return float64(w.o.Counter.Count(core.Text(w.tabulate(w.listed, room))))
 }
 
-// contents returns the section with the table of contents, for an extract with the lines of the first k picks: what is whole there needs
-// no line.
+// contents returns the section with the table of contents, for an extract with the lines of the first k picks: a unit that is whole there
+// needs no line.
 func (w extraction) contents(k int32) string {
 	if w.listRoom == 0 {
 		return w.left

@@ -17,7 +17,7 @@ type valueSettings struct {
 	Human     float64 `json:"human" doc:"share of the room for texts of more than 2,000 tokens that the user pasted; 0 means the measured default. What the user typed has all of the room"`
 	Demands   float64 `json:"demands" doc:"share of the room for sentences of pasted texts that forbid, require, limit or prefer; 0 means the measured default"`
 	NoDemands bool    `json:"no_demands" doc:"do not look for such sentences"`
-	NoIndex   bool    `json:"no_index" doc:"writes no table of contents of what is hidden at the head of the extract, and nothing of what is open"`
+	NoIndex   bool    `json:"no_index" doc:"writes no table of contents at the head of the extract, and no open work"`
 }
 
 // Validate says which setting is out of range.
