@@ -93,6 +93,7 @@ func (p promise) check(t *testing.T, mcp, key string, first int) (results int) {
 				if result == "" && !slices.Contains(texts, string(part)) {
 					t.Errorf("%s of %s: the text %.100q is not in %.300q", number, key, part, texts)
 				}
+			case core.ToolCall, core.Image, core.Reasoning, core.Opaque:
 			case core.ToolResult:
 				if nth++; result != "" && result != strconv.Itoa(nth) {
 					continue

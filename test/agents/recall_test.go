@@ -13,6 +13,12 @@ import (
 
 var promised = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
 
+// contents are the key and the lines of the table of contents, numbers what its lines begin with.
+var (
+	contents = regexp.MustCompile(`\\n\S+ contents: [^\\]* with of ([0-9a-f]{6});[^\\]*((?:\\nm[0-9](?:[^\\]|\\[^n])*)+)`)
+	numbers  = regexp.MustCompile(`\\n(m[0-9]+(?:\.[0-9]+)?)[ -]`)
+)
+
 // resultLine is a line of a search result with a tool result, not its call.
 var resultLine = regexp.MustCompile(`result of [^\\]*\bh:([0-9a-f]{10})\b`)
 
@@ -29,6 +35,7 @@ func TestRecall(t *testing.T) {
 				longCalls, size = 46, 10_000
 			}
 			var promises []string
+			key := ""
 			o := scenario()
 			loop := upstream.Loop(longCalls, size, map[int]string{1: needle})
 			last := loop[len(loop)-1]
@@ -42,10 +49,10 @@ func TestRecall(t *testing.T) {
 					return []upstream.Call{{Tool: prefix + "recall", Input: map[string]any{"handle": string(found[1]), "lines": "1-20"}}}
 				}},
 				upstream.Step{Make: func(body []byte) []upstream.Call {
-					promises = handlesBefore(body)
+					promises, key = promisesBefore(body)
 					var all []upstream.Call
-					for _, h := range promises {
-						all = append(all, upstream.Call{Tool: prefix + "recall", Input: map[string]any{"handle": h, "head": 1}})
+					for _, what := range promises {
+						all = append(all, upstream.Call{Tool: prefix + "recall", Input: map[string]any{"what": what, "of": key, "head": 1}})
 					}
 					return all
 				}}, last)
@@ -68,13 +75,15 @@ func TestRecall(t *testing.T) {
 			if !within(t, turns[longCalls+2].Body, first) {
 				t.Errorf("the needle has not come back byte for byte\n%s\n%s", d.list(), tail(got.out))
 			}
-			if len(promises) == 0 {
-				t.Error("the condensed history promises nothing")
+			if name != "codex" && !slices.ContainsFunc(promises, func(s string) bool { return s[0] == 'm' }) {
+				t.Errorf("the condensed history promises no numbers: %q", promises)
 			}
-			if n := bytes.Count(after, []byte("has no content with the handle")); n > 0 {
-				t.Errorf("%d of %d promises are not kept", n, len(promises))
+			for _, no := range []string{"has no content with the handle", "no message m", "no result m", "no conversation has the contents", "several conversations have"} {
+				if n := bytes.Count(after, []byte(no)); n > 0 {
+					t.Errorf("%d of %d promises are not kept: %s", n, len(promises), no)
+				}
 			}
-			answered := bytes.Count(after, []byte("old content, verbatim")) + bytes.Count(after, []byte("nothing to show")) + bytes.Count(after, []byte("only white space"))
+			answered := bytes.Count(after, []byte("[condense recall: message ")) + bytes.Count(after, []byte(": same text in ")) // a number and a handle can lead to one content
 			if answered < len(promises) {
 				t.Errorf("%d of %d calls were answered", answered, len(promises))
 			}
@@ -83,19 +92,24 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// handlesBefore returns the handles in the part of a body before the first search.
-func handlesBefore(body []byte) []string {
+// promisesBefore returns the handles in the part of a body before the first search, the numbers in the contents, and their key.
+func promisesBefore(body []byte) (all []string, key string) {
 	if i := bytes.Index(body, []byte("quokka\\\"")); i > 0 {
 		body = body[:i]
 	}
-	var all []string
+	if at := contents.FindSubmatch(body); at != nil {
+		key = string(at[1])
+		for _, at := range numbers.FindAllSubmatch(at[2], -1) {
+			all = append(all, string(at[1]))
+		}
+	}
 	for _, at := range promised.FindAllSubmatch(bytes.ReplaceAll(body, []byte(`\n`), []byte(" ")), -1) {
 		const example = "9f2c41d07a" // in what the server says about itself
 		if h := string(at[1]); h != example && !slices.Contains(all, h) {
 			all = append(all, h)
 		}
 	}
-	return all
+	return all, key
 }
 
 func within(t *testing.T, body []byte, text string) bool {

@@ -333,12 +333,12 @@ func (l *Library) Numbers(ctx context.Context, reader, session, key string) (*re
 	case len(all) == 0:
 		return nil, fmt.Errorf("no conversation has the contents %+q: of is what the first line of the contents says", key)
 	}
-	which := ""
+	which := []string{"several conversations have such numbers, say which one is meant with of, as the first line of its contents does"}
 	for _, n := range all {
 		_, its := Named(n.Set)
-		which += fmt.Sprintf("; of %s: %s", its, l.title(ctx, n.Key, n.ID))
+		which = append(which, fmt.Sprintf("of %s: %s", its, l.title(ctx, n.Key, n.ID)))
 	}
-	return nil, errors.New("several conversations have such numbers, say which one is meant with of, as the first line of its contents does" + which)
+	return nil, errors.New(strings.Join(which, "; "))
 }
 
 // A numbered is a record with the client's messages that are kept of its conversation.
