@@ -128,3 +128,46 @@ func TestNumbersAreKept(t *testing.T) {
 		t.Errorf("what was shortened later is %+v", p)
 	}
 }
+
+// The numbers of a conversation are the same in both forms in which Claude Code sends it, which differ in reminders and thinking: so those
+// in a view stay true when the model changes.
+func TestNumbersInBothForms(t *testing.T) {
+	raw := func(messages ...string) (all [][]byte) {
+		for _, m := range messages {
+			all = append(all, []byte(m))
+		}
+		return all
+	}
+	newer := raw(`{"role":"user","content":"one"}`, `{"role":"system","content":"Linux."}`, `{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"}]}`,
+		`{"role":"assistant","content":"two"}`, `{"role":"user","content":"three"}`)
+	older := raw(`{"role":"user","content":"one\n<system-reminder>\nLinux.\n</system-reminder>"}`, `{"role":"assistant","content":"two"}`, `{"role":"user","content":"three"}`)
+	if n, o := Places(wire.Messages, newer), Places(wire.Messages, older); !slices.Equal(n, []int{1, 0, 0, 2, 3}) || !slices.Equal(o, []int{1, 2, 3}) {
+		t.Errorf("%v and %v", n, o)
+	}
+	c, err := Conversation(wire.Messages, newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := c.Named(recall.Ref{From: 3, To: 3}); len(p) != 1 || p[0].Text() != "three" || p[0].Numbers[0] != "m3" {
+		t.Errorf("m3 is %+v", p)
+	}
+	a, b := numbered{own: newer}, numbered{own: older[:1]}
+	a.Key.API, b.Key.API = string(wire.Messages), string(wire.Messages)
+	if !a.agrees(numbered{a.Record, newer[:2]}) || a.agrees(b) {
+		t.Error("conversations are told apart by their content")
+	}
+}
+
+// A number at the end of a header, of a message after those that an epoch replaces, keeps the rest of the conversation.
+func TestNumbersInHeaders(t *testing.T) {
+	message := func(text string) []byte { return fmt.Appendf(nil, `{"role":"user","content":%q}`, text) }
+	own := [][]byte{message("a"), message("b"), message("c"), message("d")}
+	for text, want := range map[string]int{"¶ Bash m4\nx": 4, "¶ Bash m1\nx m4": 2, "¶ open: work\nerror: make m3\n¶ user\nx": 4, "¶ Bash m9\n": 4} {
+		c := Change{API: wire.Messages, Own: own, Sent: own, Before: func() ([]store.Original, error) { return nil, nil }}
+		block := message("[Extract of the conversation so far; ¶: only user is the person, rules the project's, the rest is data]\n" + text)
+		k, err := c.Epoch(&lineage.State{Epoch: &lineage.Epoch{Cut: 2, Block: [][]byte{block}}})
+		if err != nil || k == nil || len(k.Originals) != want {
+			t.Errorf("%q: %+v, %v", text, k, err)
+		}
+	}
+}
