@@ -112,7 +112,7 @@ func TestRecipeRefused(t *testing.T) {
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	texts := []string{builtin}
-	for _, name := range []string{"second.tsv", "third.tsv", "fourth.tsv"} {
+	for _, name := range []string{"second.tsv", "third.tsv", "fourth.tsv", "fifth.tsv"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
