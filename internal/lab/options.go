@@ -178,8 +178,23 @@ func (s *Strategy) estimates() bool {
 // open returns a chain of s that gives new messages the same IDs every time. The round is a part of the IDs, so that
 // successive condensations have different ones.
 func (s *Strategy) open(round int, now func() time.Time) (*core.Chain, error) {
+	return s.chain(s.providers(), round, now)
+}
+
+// openFor is open for req. Where what must stay exceeds its target, truncation cannot help: as in a host, it then does not take from a
+// result that is within the limit.
+func (s *Strategy) openFor(req *core.Request, round int, now func() time.Time) (*core.Chain, error) {
+	list := s.providers()
+	if n := len(list); n > 1 && s.Truncation != "" && core.FixedTokens(req) > req.Budget.Room() {
+		list = slices.Clone(list)
+		list[n-1].Fallback = true
+	}
+	return s.chain(list, round, now)
+}
+
+func (s *Strategy) chain(list []core.NamedProvider, round int, now func() time.Time) (*core.Chain, error) {
 	n := 0
-	c, err := core.NewChain(s.providers(), &core.ChainOptions{Now: now, NewID: func() string {
+	c, err := core.NewChain(list, &core.ChainOptions{Now: now, NewID: func() string {
 		n++
 		return "new-" + strconv.Itoa(round) + "-" + strconv.Itoa(n)
 	}})

@@ -206,11 +206,12 @@ func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Messa
 	if s.Unchecked {
 		return b.unchecked(ctx, s, messages, round)
 	}
-	chain, err := s.open(round, b.now)
+	req := b.request(messages)
+	chain, err := s.openFor(req, round, b.now)
 	if err != nil {
 		return nil, 0, err
 	}
-	out, err := chain.Run(ctx, b.request(messages))
+	out, err := chain.Run(ctx, req)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -131,6 +131,10 @@ func (w *reading) units() []unit {
 			if w.recalled(pass) || w.recalled(call) {
 				continue
 			}
+			const perLine = 40 // bytes, of lines that an earlier condensation left out in place
+			if n := linesOf(endMark(w.original(pass))); n > 1 {
+				bytes += n * perLine
+			}
 			w.describe(&u, pass, call)
 		case core.Text:
 			if pass.partial || pass.rules != "" || float64(bytes) < unitText*perToken {

@@ -35,7 +35,7 @@ func headTailStrategy(name, sizeOf string, alone bool) lab.Strategy {
 		s.Key = headTailName + " " + program
 	}
 	if !alone {
-		s.Chain = append(s.Chain, core.NamedProvider{Name: condense.Truncation, Fallback: true, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
+		s.Chain = append(s.Chain, core.NamedProvider{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
 		s.Truncation = condense.Truncation
 	} else {
 		s.Key += " alone"

@@ -256,7 +256,7 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 		about = append(about, b.description(p))
 	}
 	if !alone {
-		s.Chain = append(s.Chain, core.NamedProvider{Name: condense.Truncation, Fallback: len(s.Chain) > 0, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
+		s.Chain = append(s.Chain, core.NamedProvider{Name: condense.Truncation, Provider: slidingwindow.New(slidingwindow.DefaultConfig())})
 		s.Truncation = condense.Truncation
 		about = append(about, "truncation")
 	}
