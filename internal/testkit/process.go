@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Program returns the path of the program condense of this checkout, whose root is at root: the one that CONDENSE_PROGRAM names,
+// Program returns the path of the program condense of this checkout, whose root is at root: the one that PROGRAM_UNDER_TEST names,
 // so that CI links it once, or one that it builds as the file path.
 func Program(root, path string) (string, error) {
-	if built := os.Getenv("CONDENSE_PROGRAM"); built != "" {
+	if built := os.Getenv("PROGRAM_UNDER_TEST"); built != "" {
 		return built, nil
 	}
 	build := exec.Command("go", "build", "-o", path, "./cmd/condense") //nolint:gosec,noctx // of tests, also before the first
