@@ -129,7 +129,7 @@ func pages(t *testing.T, between, want string, got ...string) {
 		if !ok || !strings.HasPrefix(head, "[condense recall: ") {
 			t.Fatalf("no page: %.300q", g)
 		}
-		if i := strings.LastIndex(page, between+"[condense recall: bytes"); i >= 0 {
+		if i := strings.LastIndex(page, between+"[condense recall: "); i >= 0 {
 			page = page[:i]
 		}
 		whole.WriteString(page)
