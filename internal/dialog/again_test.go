@@ -25,6 +25,8 @@ func TestStatusIsNotTheUsers(t *testing.T) {
 		"Run the tests again.":                                      false,
 		"Implement issue %d, then commit.":                          false,
 		"Next: step %d":                                             false,
+		"Meeting on 2026-12-1%d":                                    false,
+		"Call them at 10:1%d":                                       false,
 		"%d":                                                        false,
 		"Please also cover the status page, number %d.":             false,
 		"Deploy build %d and tell me the time it took: I want all numbers.": false,
