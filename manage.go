@@ -270,29 +270,26 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 
 // number gives the messages of the view their places in the conversation: in all, or as the caller knows them.
 func (p *plan) number(all []core.Message, known []int) {
+	p.view = slices.Clone(p.view) // its messages are the plan's own from here on
+	if known != nil {
+		for i := range p.view[:min(len(p.view), len(known))] {
+			p.view[i].Number = known[i]
+		}
+		return
+	}
 	places := make(map[string]int, len(all))
 	for i := range all {
 		places[all[i].ID] = i + 1
 	}
-	p.view = slices.Clone(p.view)
 	for i := range p.view {
-		if p.view[i].Number = places[p.view[i].ID]; known != nil {
-			p.view[i].Number = 0
-			if i < len(known) {
-				p.view[i].Number = known[i]
-			}
-		}
+		p.view[i].Number = places[p.view[i].ID]
 	}
 }
 
 // keepRecalled protects, for this condensation, the texts that the agent recalled in the newest messages, in up to half of the target.
 func (p *plan) keepRecalled(newest int) {
 	const bytesPerToken = 4 // of most texts
-	fresh := dialog.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken)
-	if len(fresh) > 0 {
-		p.view = slices.Clone(p.view)
-	}
-	for _, i := range fresh {
+	for _, i := range dialog.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken) {
 		p.view[i].Protected = true
 	}
 }
@@ -301,13 +298,7 @@ func (p *plan) keepRecalled(newest int) {
 // and a name is some fifteen tokens.
 func (p *plan) keepLoaded() {
 	calls := map[string]int{} // the messages with them
-	own := false
-	keep := func(i int) {
-		if !own {
-			p.view, own = slices.Clone(p.view), true
-		}
-		p.view[i].Protected = true
-	}
+	keep := func(i int) { p.view[i].Protected = true }
 	for i := range p.view {
 		for _, part := range p.view[i].Parts {
 			switch part := part.(type) {
@@ -335,7 +326,6 @@ func (p *plan) keepAlways() {
 	if p.KeepFirst == 0 && p.KeepUsers == 0 && !p.KeepCalls && !p.KeepErrors {
 		return
 	}
-	p.view = slices.Clone(p.view)
 	keep := func(i int) {
 		if m := &p.view[i]; !m.Protected {
 			m.Protected = true

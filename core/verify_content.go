@@ -88,7 +88,7 @@ func (v *verifier) media(id, where string, before, after []Part, text bool) {
 	}
 }
 
-// isCompaction reports whether p is what a vendor has made of a conversation.
+// isCompaction reports whether p is a vendor's own compaction of a conversation.
 func isCompaction(p Part) bool {
 	var is struct{ Type string }
 	block, ok := p.(Opaque)

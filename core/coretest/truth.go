@@ -10,8 +10,8 @@ import (
 	"github.com/condensehq/condense/core"
 )
 
-// A Truth is a conversation with what is so in it. A view with faults is not invalid: its readers are told something that is not so, or
-// not told something that they rely on.
+// A Truth is a conversation with its facts. A view with faults is not invalid: its readers are told something false, or not told
+// something that they rely on.
 type Truth struct {
 	Name, About string
 	Messages    []core.Message
@@ -22,7 +22,7 @@ type Truth struct {
 	}
 }
 
-// A Fact is a text of a conversation. A view has words of the user and what was made: identifiers of what was started or created, and
+// A Fact is a text of a conversation. A view has the words of the user, and the identifiers of things that were started or created and
 // whose end nobody saw. It does not give others as the user's, nor shows an old line of a file without the line that it is now.
 type Fact struct{ Kind, Text, Now string }
 
@@ -46,7 +46,7 @@ func Truths() (all []Truth) {
 
 var headingForm = regexp.MustCompile(`(?i)^\s*[¶#*>\[]+\s*[*\[]?(?:(user|human|person)\b|\w)`)
 
-// Faults returns what is not so in a view, and which words of the user and identifiers it does not have.
+// Faults returns the false facts of a view, and the words of the user and identifiers that it does not have.
 func (t *Truth) Faults(view []core.Message) (faults []Fact) {
 	all, users := "", ""
 	for i := range view {

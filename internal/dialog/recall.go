@@ -63,6 +63,23 @@ func Fresh(view []core.Message, from, most int) []int {
 	return found
 }
 
+// ResultNumber returns the place of a result among the results of its message, from 1; 0 if the message has only one, or if the part is
+// no result.
+func ResultNumber(parts []core.Part, part int) int {
+	nth, of := 0, 0
+	for k, p := range parts {
+		if _, ok := p.(core.ToolResult); ok {
+			if of++; k == part {
+				nth = of
+			}
+		}
+	}
+	if of < 2 {
+		return 0
+	}
+	return nth
+}
+
 // textSize returns the bytes of text in a part.
 func textSize(p core.Part) (n int) {
 	switch p := p.(type) {

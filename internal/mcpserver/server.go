@@ -160,34 +160,6 @@ func add[In any](s *mcp.Server, state func(context.Context) (*State, error), do 
 	})
 }
 
-// A word is a string that a model may also write as a number.
-type word string
-
-// UnmarshalJSON reads a string or a number.
-func (w *word) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, (*string)(w))
-	}
-	*w = word(b)
-	return nil
-}
-
-type recallArgs struct {
-	What    word   `json:"what"`
-	Of      word   `json:"of"`
-	Handle  word   `json:"handle"`
-	Message word   `json:"message"`
-	File    string `json:"file"`
-	At      word   `json:"at"`
-	Changes bool   `json:"changes"`
-	Lines   word   `json:"lines"`
-	Head    int    `json:"head"`
-	Tail    int    `json:"tail"`
-	Grep    string `json:"grep"`
-	Tokens  int    `json:"tokens"`
-	Offset  int    `json:"offset"`
-}
-
 // Recall is the tool recall for a model that calls it by another way than the protocol. It returns the texts of the
 // result; its error is meant for the model.
 func (s *State) Recall(ctx context.Context, arguments []byte) ([]string, error) {
@@ -218,7 +190,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	if sel != (recall.Selection{Grep: sel.Grep}) { // lines are those of a result, not of its call
 		pieces = slices.DeleteFunc(pieces, func(p recall.Piece) bool { return p.Context })
 	}
-	sel.Short = in.What == "" && in.Handle == "" && in.Message == "" && in.File == "" // in the whole conversation
+	sel.Short = len(in.names()) == 0 // in the whole conversation
 	limit := maxText
 	if in.Tokens > 0 {
 		limit = min(in.Tokens, maxTokens) * perToken
@@ -278,7 +250,7 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 		}
 		return st.Numbers(ctx, strings.TrimSpace(strings.TrimPrefix(string(in.Of), "of ")))
 	}
-	names := slices.DeleteFunc([]word{in.What, in.Handle, in.Message, word(in.File)}, func(w word) bool { return w == "" })
+	names := in.names()
 	switch {
 	case len(names) > 1:
 		return nil, errors.New("name content with what, or a file, not both")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -153,19 +154,7 @@ func (s *Source) number(i, part int) string {
 	if !found || n >= len(s.order)-s.Later {
 		return ""
 	}
-	r := Ref{From: n + 1, To: n + 1}
-	results := 0
-	for k, p := range s.entries[i].Original.Parts {
-		if _, ok := p.(core.ToolResult); ok {
-			if results++; k == part {
-				r.Result = results
-			}
-		}
-	}
-	if results < 2 {
-		r.Result = 0
-	}
-	return r.String()
+	return Ref{From: n + 1, To: n + 1, Result: dialog.ResultNumber(s.entries[i].Original.Parts, part)}.String()
 }
 
 // decoded returns a call's piece with the arguments one below the other, texts of several lines as lines. Other pieces
@@ -244,9 +233,11 @@ func mentioned(messages []core.Message) (all []Ref) {
 		for i, p := range m.Parts {
 			text := textOf(p)
 			found := leftMark.FindAllStringSubmatch(text, -1)
-			for _, section := range sections(m) {
-				if table, is := strings.CutPrefix(section, " contents:"); is && i == 0 {
-					found = append(found, listed.FindAllStringSubmatch(table, -1)...)
+			if i == 0 {
+				for _, section := range sections(m) {
+					if table, is := strings.CutPrefix(section, " contents:"); is {
+						found = append(found, listed.FindAllStringSubmatch(table, -1)...)
+					}
 				}
 			}
 			for _, at := range found {

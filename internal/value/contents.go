@@ -155,12 +155,11 @@ func (w *reading) units() []unit {
 
 // perToken returns the bytes of content that a token of the conversation has.
 func (w *reading) perToken() float64 {
-	bytes, tokens := 0, 0
+	bytes := 0
 	for i := range w.messages {
 		bytes += core.ContentBytes(w.messages[i].Parts...)
-		tokens += w.messages[i].Tokens
 	}
-	return max(1, float64(bytes)/float64(max(1, tokens)))
+	return max(1, float64(bytes)/float64(max(1, core.TotalTokens(w.messages))))
 }
 
 // ref returns that by which the part of p is recalled: a number if its message has one, else its handle; empty if nothing can be recalled.
@@ -169,16 +168,8 @@ func (w *reading) ref(p *Passage) string {
 	if w.o.NoHandles || p.partial || m.Number == 0 {
 		return w.handle(p)
 	}
-	nth, of := 0, 0
-	for j, part := range m.Parts {
-		if _, ok := part.(core.ToolResult); ok {
-			if of++; j <= p.part {
-				nth = of
-			}
-		}
-	}
 	ref := "m" + strconv.Itoa(m.Number)
-	if _, ok := m.Parts[p.part].(core.ToolResult); ok && of > 1 {
+	if nth := dialog.ResultNumber(m.Parts, p.part); nth > 0 {
 		ref += "." + strconv.Itoa(nth)
 	}
 	return ref
@@ -190,12 +181,6 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 	failed := result.failed(text)
 	u.tool, u.subject, u.rank = cmp.Or(toolName(call.Name), headings[result.Kind]), lastFolders(call.Target), middle
 	family := dialog.FamilyOf(call.Name)
-	ends := func() string {
-		if failed {
-			return errorLine(bothEnds(text))
-		}
-		return lastLine(text)
-	}
 	switch family {
 	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyPlan:
 		u.rank = light
@@ -205,41 +190,31 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 				u.subject += "-" + strconv.Itoa(last)
 			}
 		}
-		if failed {
-			u.ends = ends()
-		}
 	case dialog.FamilyWrite, dialog.FamilyEdit:
 		u.rank, u.ends = heavy, w.inserted(call)
-		if failed {
-			u.ends = ends()
-		}
 	case dialog.FamilyCommand:
-		command := dialog.BareCommand(call.Target)
-		u.subject = command
-		program, _, _ := strings.Cut(command, " ")
-		if ledger.Changes(call.Target) {
-			u.rank, u.ends = heavy, ends()
-			break
-		}
-		if slices.Contains(displays, program) && !failed {
+		u.subject = dialog.BareCommand(call.Target)
+		program, _, _ := strings.Cut(u.subject, " ")
+		switch {
+		case ledger.Changes(call.Target):
+			u.rank, u.ends = heavy, lastLine(text)
+		case slices.Contains(displays, program):
 			u.rank = light
-			break
+		default:
+			u.ends = lastLine(text)
 		}
-		u.ends = ends()
 	case dialog.FamilyDelegate:
-		if u.rank = heavy; failed {
-			u.ends = ends()
-		}
+		u.rank = heavy
 	case dialog.FamilyAsk:
 		u.rank, u.ends = heavy, firstLine(text)
 	case dialog.FamilyUnknown, dialog.FamilyWeb, dialog.FamilyDone:
 		u.ends = firstLine(text)
-		if failed {
-			u.ends = ends()
-		}
 	}
 	if failed {
 		u.rank = heavy
+		if family != dialog.FamilyAsk {
+			u.ends = errorLine(bothEnds(text))
+		}
 	}
 }
 

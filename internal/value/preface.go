@@ -32,7 +32,7 @@ func prepare(ctx context.Context, r reading) (preface, error) {
 	var err error
 	tasks := []func(){func() { w.rating, err = rate(ctx, r) }}
 	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {
-		tasks = append(tasks, func() { w.all = r.units() })
+		tasks = append(tasks, func() { w.all, w.key = r.units(), r.contentKey() })
 	}
 	parallel.Do(tasks...)
 	return w, err

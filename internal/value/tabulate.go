@@ -61,15 +61,22 @@ func (w *reading) formerUnits() []unit {
 	return out
 }
 
+// contentKey returns the key of a table: see contentsKey.
+func (w *reading) contentKey() uint32 {
+	sum := fnv.New32a()
+	for i := range w.messages {
+		for _, part := range w.messages[i].Parts {
+			_, _ = sum.Write([]byte(core.Handle(part)))
+		}
+	}
+	return sum.Sum32() >> 8
+}
+
 // listContents decides which messages the table of contents is about, and returns its tokens: its share of the free room, and no more than
 // unitShare of all messages.
 func (w *preface) listContents(hidden []bool, free float64) float64 {
 	w.listed, w.listRoom, w.left = nil, 0, ""
-	all := 0
-	for i := range w.messages {
-		all += w.messages[i].Tokens
-	}
-	room := int(min(w.o.Shares.Index*free, unitShare*float64(all)))
+	room := int(min(w.o.Shares.Index*free, unitShare*float64(core.TotalTokens(w.messages))))
 	if room <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
@@ -77,18 +84,6 @@ func (w *preface) listContents(hidden []bool, free float64) float64 {
 		return w.listLeft(hidden, room)
 	}
 	w.listed = w.formerUnits()
-	if w.all == nil {
-		w.all = w.units()
-	}
-	if w.key == 0 {
-		sum := fnv.New32a()
-		for i := range w.messages {
-			for _, part := range w.messages[i].Parts {
-				_, _ = sum.Write([]byte(core.Handle(part)))
-			}
-		}
-		w.key = sum.Sum32() >> 8
-	}
 	for k := range w.all {
 		if u := &w.all[k]; hidden[u.message] {
 			w.listed = append(w.listed, *u)

@@ -105,7 +105,7 @@ func (r *resumption) handOff(cmd *cobra.Command, to *sessions.Agent, quiet bool)
 	turn, request, _ := r.selection.turn(d)
 	turn.Window, turn.MaxOutput = 0, 0 // the other agent's model counts its own tokens
 	turn.Trigger, turn.NoRecall, turn.Dir = r.turn.Trigger, true, dir
-	report, err := manage(cmd.Context(), h, condense.ResumeConversation(d.Journal), turn, nil)
+	report, err := manage(cmd.Context(), h, condense.ResumeConversation(d.Journal), turn, nil, !quiet)
 	if report != nil && !quiet {
 		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, r.readers, report)
 	}

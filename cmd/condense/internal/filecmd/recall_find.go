@@ -35,7 +35,7 @@ func (r *recalling) open(path string, d *transcript.Document) {
 
 var partForm = regexp.MustCompile(`^part-[0-9]+(\.jsonl)?$`)
 
-// pieces returns what was lost, the file that was asked for, or the pieces that the arguments name.
+// pieces returns all lost content, the text of a file, or the pieces that the arguments name.
 func (r *recalling) pieces(names []string, lost bool) ([]recall.Piece, error) {
 	switch {
 	case lost:

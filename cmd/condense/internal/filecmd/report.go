@@ -134,21 +134,21 @@ func printDecision(w io.Writer, l *checkListing) {
 	_ = term.PrintText(w, t.Text("  "))
 }
 
-// A managed is a report with what the command knows besides.
+// A managed is a report with the vendor's count and the measure of truth.
 type managed struct {
 	*condense.Report
 	Vendor *vendorCount  `json:"vendor,omitempty"`
-	Truth  *truth.Report `json:"truth,omitempty"` // nil if nothing changed
+	Truth  *truth.Report `json:"truth,omitempty"` // nil if nothing changed, or nobody reads the report
 }
 
-// manage manages the conversation for its next turn, and holds the view against what was said.
-func manage(ctx context.Context, h *condense.Host, c *condense.Conversation, turn condense.Turn, v *vendorCount) (*managed, error) {
+// manage manages the conversation for its next turn. If the report has a reader, it holds the view against the original messages.
+func manage(ctx context.Context, h *condense.Host, c *condense.Conversation, turn condense.Turn, v *vendorCount, read bool) (*managed, error) {
 	r, err := h.Manage(ctx, c, turn)
 	if r == nil {
 		return nil, err
 	}
 	m := &managed{Report: r, Vendor: v}
-	if r.Acted {
+	if r.Acted && read {
 		t := truth.Read(c.Journal().Messages(), func(string) int { return 0 }, nil).Measure(c.View())
 		m.Truth = &t
 	}

@@ -152,7 +152,7 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 	if show {
 		return r.show(cmd, h, c, turn, request, vendor, copied)
 	}
-	report, err := manage(w.listen(cmd.Context()), h, c, turn, vendor)
+	report, err := manage(w.listen(cmd.Context()), h, c, turn, vendor, !quiet)
 	if report != nil && !quiet {
 		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, r.readers, report)
 	}

@@ -299,7 +299,7 @@ func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 		signal.Notify(gone, syscall.SIGPIPE)
 		defer signal.Stop(gone)
 	}
-	result, err := manage(w.listen(cmd.Context()), h, conversation, turn, vendor)
+	result, err := manage(w.listen(cmd.Context()), h, conversation, turn, vendor, !r.quiet || r.report != "")
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.file.In, err)
 	}

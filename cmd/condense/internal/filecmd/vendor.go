@@ -14,10 +14,10 @@ import (
 
 // A vendorCount is the size of the next request by the vendor's count, which the agent recorded or the model's name tells.
 type vendorCount struct {
-	Tokens   int `json:"tokens"`             // estimated: the newest recorded count and what was added since
+	Tokens   int `json:"tokens"`             // estimated: the newest recorded count and the messages since
 	Recorded int `json:"recorded,omitempty"` // the newest in the file; 0 if it has none
 	Counted  int `json:"counted"`            // the same request by our count
-	Besides  int `json:"besides,omitempty"`  // of Tokens: what the agent sends and the file does not hold
+	Besides  int `json:"besides,omitempty"`  // of Tokens: content that the agent sends and the file does not hold
 	Window   int `json:"window"`             // of the model
 
 	factor float64 // the vendor's tokens for one of ours
@@ -34,7 +34,7 @@ func (v *vendorCount) String() string {
 // ours is a number of the vendor's tokens in ours.
 func (v *vendorCount) ours(n int) int { return int(float64(n) / v.factor) }
 
-// Limits of what is believed. Claude's newest models count up to 2.2 tokens for one of o200k_base: see tokens.json of package
+// Limits of a believable factor. Claude's newest models count up to 2.2 tokens for one of o200k_base: see tokens.json of package
 // catalog.
 const (
 	leastFactor, mostFactor = 1, 2.5
