@@ -3,11 +3,8 @@ package live
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/store"
@@ -21,23 +18,6 @@ func (s *settings) limitsFor(tenant string) tenant.Limits {
 		return l
 	}
 	return s.Access.Limits
-}
-
-// answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
-// X-Should-Retry then tells them not to.
-func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
-	if no.Wait > time.Minute {
-		w.Header().Set("X-Should-Retry", "false")
-	}
-	t.refuse(w, http.StatusTooManyRequests, no.Text)
-}
-
-// enter counts a request until leave is called, unless a limit refuses it. Like received it uses the current settings: a request that
-// began before a reload must not bring the old limits back.
-func (g *Gateway) enter(r *http.Request, t *target) (leave func(), no *tenant.Denied) {
-	s, c := g.current.Load(), t.who
-	return g.tenants.Enter(c, g.secrets.tenantOf(c, credentials(t, r.Header), nil), s.limitsFor(c.Tenant), s.Now())
 }
 
 // received counts n bytes of a request.

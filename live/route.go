@@ -27,13 +27,14 @@ type target struct {
 	own      bool               // is for a page of the gateway itself
 	mcp      bool
 	// Asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages.
-	compress bool
-	token    string
-	bearer   bool // token came in the Authorization header
-	who      tenant.Caller
-	changed  bool                 // the gateway has changed the request
-	unheard  func(*http.Response) // notes the ID of an answer whose history is not known; nil for other APIs
-	recall   string               // the secret that permits recall
+	compress  bool
+	token     string
+	bearer    bool // token came in the Authorization header
+	handshake bool // it opens a WebSocket
+	who       tenant.Caller
+	changed   bool                 // the gateway has changed the request
+	unheard   func(*http.Response) // notes the ID of an answer whose history is not known; nil for other APIs
+	recall    string               // the secret that permits recall
 
 	profile, mode string // as named by the request
 }
