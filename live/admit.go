@@ -97,7 +97,7 @@ func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
 	t.refuse(w, http.StatusTooManyRequests, no.Text)
 }
 
-// enter counts a request until leave is called, unless a limit refuses it. Like received it uses the current settings: a request that
+// enter counts a request until leave is called, unless a limit refuses it. Like countBytes it uses the current settings: a request that
 // began before a reload must not bring the old limits back.
 func (g *Gateway) enter(r *http.Request, t *target) (leave func(), no *tenant.Denied) {
 	s, c := g.current.Load(), t.who

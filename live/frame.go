@@ -174,7 +174,7 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 	if t.upstream == nil || *t.upstream.Base != *k.upstream.Base {
 		return &frameError{websocket.StatusServiceRestart, "condense: " + errMoved.Error()}
 	}
-	k.g.received(k.who, len(data))
+	k.g.countBytes(k.who, len(data))
 	if clientEvents[event] {
 		w := (&lane{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
 		v := k.g.admit(w, k.r, s, &t)
@@ -204,11 +204,14 @@ func (k *socket) extra(event []byte) {
 	s := k.g.current.Load()
 	t := s.route(k.r)
 	t.who = k.who
-	in := incoming{Gateway: k.g, s: s, t: &t, header: k.r.Header, start: s.Now(), weight: &payload.Weight{}}
-	x := &sending{plan: &plan{known: &known{incoming: in, agent: agents.Of(k.r.Header, nil), r: &wire.Request{API: wire.Responses, Stream: true}}}}
-	x.watcher, x.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
-	_, _ = x.watcher.sink.Write(stream(event))
-	x.count(x.watcher.answer())
+	r := &request{
+		g: k.g, s: s, t: &t, in: incoming{header: k.r.Header, start: s.Now(), weight: &payload.Weight{}},
+		from: origin{agent: agents.Of(k.r.Header, nil)}, parsed: &wire.Request{API: wire.Responses, Stream: true},
+	}
+	e := &exchange{req: r, plan: &plan{req: r}}
+	e.watcher, e.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
+	_, _ = e.watcher.sink.Write(stream(event))
+	e.count(e.watcher.answer())
 }
 
 // probe reports to left that the token is not accepted any more, or that the client is away while the gateway reads no

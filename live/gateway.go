@@ -260,7 +260,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.measure(&telemetry.Active, 1)
 	defer g.measure(&telemetry.Active, -1)
 	if s.limitsFor(t.who.Tenant).Bytes > 0 {
-		r.Body = tenant.Meter(r.Body, func(n int) { g.received(t.who, n) })
+		r.Body = tenant.Meter(r.Body, func(n int) { g.countBytes(t.who, n) })
 	}
 	switch {
 	case t.mcp:
