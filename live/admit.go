@@ -33,8 +33,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *settings, t *
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
 		out.WriteHeader(http.StatusOK)
 		return v
-	case t.stray != nil:
-		g.turnAway(out, r, s, t)
+	case t.rejection != nil:
+		g.reject(out, r, s, t)
 		return v
 	}
 	leave, no := g.enter(r, t)

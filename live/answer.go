@@ -32,12 +32,12 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if e.plan.postponed != nil {
 		e.plan.postponed.url, e.plan.postponed.header = r.URL, r.Header.Clone()
 	}
-	res, err := send(e.noted(r))
+	res, err := send(e.traceWrite(r))
 	if err != nil {
 		return nil, err
 	}
 	e.free = e.free || res.Header.Get(ownCompaction) != ""
-	if e.req.claim != nil && !e.req.s.Observe && (refusal(res.StatusCode) || e.late(res)) {
+	if e.req.claim != nil && !e.req.s.Observe && (refusal(res.StatusCode) || e.startsWithOverflow(res)) {
 		if res, err = e.retry(r, res); err != nil {
 			return nil, err
 		}
@@ -105,8 +105,8 @@ func (e *exchange) retry(r *http.Request, res *http.Response) (*http.Response, e
 	return next, nil
 }
 
-// noted returns r with a trace that sets e.written once the whole request has been written to the vendor.
-func (e *exchange) noted(r *http.Request) *http.Request {
+// traceWrite returns r with a trace that sets e.written once the whole request has been written to the vendor.
+func (e *exchange) traceWrite(r *http.Request) *http.Request {
 	written := new(atomic.Bool)
 	e.written = written
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -119,10 +119,10 @@ func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
-// late reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
+// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
-func (e *exchange) late(res *http.Response) bool {
+func (e *exchange) startsWithOverflow(res *http.Response) bool {
 	r := e.req
 	if r.parsed.API != wire.Responses || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
 		e.plan.tokens < r.limits.policy.Window/4 {

@@ -135,7 +135,7 @@ func (e *exchange) compacted(res *http.Response) bool {
 		return true
 	}
 	if e.req.t.upstream.IsVendors {
-		return !e.late(res)
+		return !e.startsWithOverflow(res)
 	}
 	if res.Header.Get("Content-Encoding") != "" {
 		return true

@@ -36,22 +36,22 @@ func (r *request) order(do string) *session.Order {
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
 func (r *request) paused() bool { return r.claim.Control().Paused }
 
-// obeyed notes that an order was carried out, or else, in result, why it had no effect.
-func (p *plan) obeyed(o *session.Order, result string) {
+// completeOrder notes that an order was carried out, or else, in result, why it had no effect.
+func (p *plan) completeOrder(o *session.Order, result string) {
 	done := *o
 	done.Waits, done.Done, done.Result, done.Before = "", p.req.in.start, result, p.tokens
 	p.obeys = &done
 }
 
-// dropped notes that an order is given up, and why.
-func (p *plan) dropped(o *session.Order, why string) {
-	p.obeyed(o, why)
+// rejectOrder notes that an order is given up, and why.
+func (p *plan) rejectOrder(o *session.Order, why string) {
+	p.completeOrder(o, why)
 	p.obeys.After = p.tokens
 	p.req.claim.State.Orders, p.durable = o.Number, true
 }
 
-// waits notes why an order has to wait for another request.
-func (p *plan) waits(o *session.Order, why string) {
+// deferOrder notes why an order has to wait for another request.
+func (p *plan) deferOrder(o *session.Order, why string) {
 	if o.Waits != why {
 		waiting := *o
 		waiting.Waits = why
@@ -102,10 +102,10 @@ func (p *plan) undoIfAsked() (bool, error) {
 	next, err := c.State.Undo(c.Former(), r.parsed, r.rolling, r.in.start)
 	switch {
 	case errors.Is(err, lineage.ErrNothing):
-		p.dropped(o, "there is no condensation to undo")
+		p.rejectOrder(o, "there is no condensation to undo")
 		return false, nil
 	case errors.Is(err, lineage.ErrRound):
-		p.waits(o, "the model thinks in this turn: it can be had when the turn is over")
+		p.deferOrder(o, "the model thinks in this turn: it can be had when the turn is over")
 		return false, nil
 	case err != nil:
 		return false, err
@@ -113,23 +113,23 @@ func (p *plan) undoIfAsked() (bool, error) {
 	trial := r.viewOf(next)
 	size := trial.tokens
 	if size > r.limits.policy.Limit || size > r.limits.policy.Window {
-		p.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(r.limits.policy.Limit, r.limits.policy.Window)))
+		p.rejectOrder(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(r.limits.policy.Limit, r.limits.policy.Window)))
 		return false, nil
 	}
 	if r.check(&trial) != nil {
-		p.waits(o, "the vendor would refuse the request in the middle of this turn")
+		p.deferOrder(o, "the vendor would refuse the request in the middle of this turn")
 		return false, nil //nolint:nilerr // another request will do
 	}
 	next.Orders = o.Number
 	p.next, p.undone = next, true
-	p.obeyed(o, "")
+	p.completeOrder(o, "")
 	p.obeys.Before, p.obeys.After, p.obeys.Changed = p.tokens, size, true
 	p.view = trial
 	return true, nil
 }
 
-// wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
-func (p *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
+// applyUserOrders adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
+func (p *plan) applyUserOrders(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
 	c, o := p.req.claim, p.req.order(session.OrderNow)
 	refused := overflow || c.Overflowed() || p.tokens > p.req.limits.policy.Window
 	switch {

@@ -120,7 +120,7 @@ func (p *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 			return nil, err
 		}
 	}
-	d, order := p.wished(p.due(ctx, overflow), overflow)
+	d, order := p.applyUserOrders(p.due(ctx, overflow), overflow)
 	if d.Reason == epoch.None {
 		if !p.req.paused() && !c.State.Held {
 			p.prepareEarly(d)
@@ -133,7 +133,7 @@ func (p *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 	}
 	if order != nil {
 		if why := c.Failure(order); why != "" {
-			p.dropped(order, why)
+			p.rejectOrder(order, why)
 			return nil, nil
 		}
 		c.Unordered(order)
@@ -231,11 +231,11 @@ func (p *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) 
 	case err == nil:
 		return made, nil
 	case errors.Is(err, job.ErrAsks):
-		p.waits(o.order, "a language model works at it")
+		p.deferOrder(o.order, "a language model works at it")
 	case ctx.Err() != nil:
 		return nil, err
 	default:
-		p.dropped(o.order, job.ReasonOf(err))
+		p.rejectOrder(o.order, job.ReasonOf(err))
 	}
 	return nil, nil
 }
@@ -251,7 +251,7 @@ func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error)
 	case errors.Is(err, lineage.ErrRound): // it can begin after the turn
 		p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
 		if o.order != nil {
-			p.waits(o.order, "the model thinks in this turn: it can be had when the turn is over")
+			p.deferOrder(o.order, "the model thinks in this turn: it can be had when the turn is over")
 		}
 		return nil, nil
 	case o.order != nil:
@@ -266,7 +266,7 @@ func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error)
 func (p *plan) useless(o *occasion, why string) {
 	p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
 	if o.order != nil {
-		p.dropped(o.order, why)
+		p.rejectOrder(o.order, why)
 	}
 }
 
@@ -276,7 +276,7 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 	before := p.tokens
 	p.view = trial
 	if o.order != nil && o.order.Number == made.Order {
-		p.obeyed(o.order, "")
+		p.completeOrder(o.order, "")
 		p.obeys.Before, p.obeys.After, p.obeys.Changed, next.Orders = before, p.tokens, true, o.order.Number
 	}
 	r.g.passes.Add(made.Passes)

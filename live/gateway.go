@@ -94,10 +94,10 @@ type findings struct {
 
 // service is the state of the gateway for its operators.
 type service struct {
-	draining atomic.Bool
-	unusable atomic.Bool // the store cannot be used, and the log says so
-	causes   stats.Causes
-	strays   sync.Map // refusals already logged, by reason and kind; there are few
+	draining   atomic.Bool
+	unusable   atomic.Bool // the store cannot be used, and the log says so
+	causes     stats.Causes
+	rejections sync.Map // refusals already logged, by reason and kind; there are few
 }
 
 // work is done next to requests.

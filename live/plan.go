@@ -154,7 +154,7 @@ func (p *plan) withoutHandles(ctx context.Context, mark session.Mark) *plan {
 // [store.ErrConflict] if the request should be decided again, which happens only if again is set.
 func (r *request) conclude(ctx context.Context, p *plan, mark session.Mark, again bool) (*plan, error) {
 	err := p.commit(ctx)
-	if p.crowded(err) && p.handles {
+	if p.storeIsFull(err) && p.handles {
 		p = p.withoutHandles(ctx, mark)
 		err = p.commit(ctx)
 	}
@@ -198,8 +198,8 @@ func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
 	return next, c.Save(ctx, p.req.g.store, !session.Unstored(why) && !errors.Is(why, store.ErrConflict) && c.Failing() != nil, p.req.in.start)
 }
 
-// crowded reports whether a plan could not be stored because the store is full, and could be without originals.
-func (p *plan) crowded(err error) bool {
+// storeIsFull reports whether a plan could not be stored because the store is full, and could be without originals.
+func (p *plan) storeIsFull(err error) bool {
 	forced := p.repairs || p.epoch != nil && p.must
 	if forced && session.Unstored(err) && p.req.claim.Unread {
 		return false

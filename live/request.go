@@ -113,11 +113,11 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 	if r.in.unread = r.in.unread && r.isNew(in); r.in.unread {
 		return nil, nil //nolint:nilnil // it passes
 	}
-	if err := r.g.safely("tool", func() error { return r.equip(ctx, in) }); err != nil {
+	if err := r.g.safely("tool", func() error { return r.addRecallTool(ctx, in) }); err != nil {
 		r.g.fault("tool", err)
 	}
 	if summary := side == agents.Summary || r.parsed.Compacts || r.compacts; summary || r.t.count {
-		return r.peek(in, summary)
+		return r.planWithoutClaim(in, summary)
 	}
 	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
 	r.handles = !r.s.Observe && !r.s.Recall.Off && (r.tool.session != nil || !r.s.Recall.NoMCP && r.reads != "" && library.CanCall(r.parsed.Tools))
@@ -174,10 +174,10 @@ func (r *request) take(ctx context.Context, from *session.Session) error {
 	return nil
 }
 
-// peek plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
+// planWithoutClaim plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
 // compaction, or the agent's own request for a summary. A summary is made of the original messages if they fit, because
 // that is best.
-func (r *request) peek(in *session.Session, summary bool) (*plan, error) {
+func (r *request) planWithoutClaim(in *session.Session, summary bool) (*plan, error) {
 	c, err := in.Find(r.parsed, r.rolling)
 	if err != nil {
 		return nil, err

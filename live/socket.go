@@ -126,7 +126,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	r := posted(handshake)
 	t := s.route(r)
-	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil {
+	if wire.API(t.api) != wire.Responses || t.compact || t.rejection != nil || t.upstream == nil {
 		return false
 	}
 	t.handshake = true

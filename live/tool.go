@@ -47,10 +47,10 @@ const mostRounds = 3
 
 const limitReached = "[condense recall: the limit of recalls in one answer is reached. Go on with what is known; later answers can recall again.]"
 
-// equip adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
+// addRecallTool adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
 // have. Afterwards r.parsed is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
-func (r *request) equip(ctx context.Context, in *session.Session) error {
+func (r *request) addRecallTool(ctx context.Context, in *session.Session) error {
 	if r.s.Observe {
 		return nil // observing changes no request
 	}
