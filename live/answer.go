@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -180,7 +181,7 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 	case (e.plan.altered || e.req.tool.session != nil || e.req.claim.Unread || e.req.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
 		aboutThinking(string(text)):
 		return body, thinking
-	case e.plan.altered && e.req.claim.State.Scale(e.plan.original) <= e.req.limits.policy.Window:
+	case e.plan.altered && e.plan.state.Scale(e.plan.original) <= e.req.limits.policy.Window:
 		return body, refused
 	}
 	return body, ""
@@ -189,22 +190,21 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 // second returns the plan to send after the vendor has refused p.
 func (p *plan) second(ctx context.Context, why string) (*plan, error) {
 	if why == refused {
-		return &plan{req: p.req, view: p.req.viewOf(own(p.req)), handles: p.handles, ingested: p.ingested}, nil
+		next := p.req.planned(own(p.req, p.state))
+		next.handles, next.durable, next.ingested = p.handles, false, p.ingested
+		return next, nil
 	}
 	if err := p.req.take(ctx, p.req.claim.Session); err != nil {
 		return nil, err
 	}
 	c := p.req.claim
 	defer c.Release()
-	mark := c.Mark()
-	next := &plan{req: p.req, view: p.req.viewOf(c.State), handles: p.handles, repairs: true, refused: p.made}
-	if next.refused == nil {
-		next.refused = p.refused
-	}
+	next := p.req.planned(p.req.current())
+	next.handles, next.durable, next.repairs, next.refused = p.handles, false, true, cmp.Or(p.made, p.refused)
 	size := len(p.req.parsed.With(next.messages))
 	if why == thinking {
-		c.State.Strip(p.req.parsed, p.req.rolling)
-		next.view = p.req.viewOf(c.State)
+		next.state.Strip(p.req.parsed, p.req.rolling)
+		next.view = p.req.viewOf(next.state)
 	} else if err := next.epochIfDue(ctx, true); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (p *plan) second(ctx context.Context, why string) (*plan, error) {
 		return nil, err
 	}
 	next.durable = true
-	next, err := p.req.conclude(ctx, next, mark, true)
+	next, err := p.req.conclude(ctx, next, true)
 	if err == nil && !next.durable {
 		err = errUnchanged
 	}
@@ -228,18 +228,15 @@ func (p *plan) forget(ctx context.Context) error {
 	if err := p.req.take(ctx, p.req.claim.Session); err != nil {
 		return err
 	}
-	c := p.req.claim
-	defer c.Release()
-	c.State = own(p.req)
-	c.State.Sent(p.req.parsed, p.req.rolling, p.req.in.start)
-	c.Tried(p.req.limits.policy.RetryAfter(p.tokens))
-	return c.Save(ctx, p.req.g.store, true, p.req.s.Now())
+	defer p.req.claim.Release()
+	p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+	return p.req.planned(own(p.req, p.req.claim.State)).write(ctx, true)
 }
 
-// own returns the state of the conversation without the gateway's changes. On a model that binds its thinking to the
-// messages before it, all thinking is left out: some was written after messages that are no longer sent.
-func own(r *request) *lineage.State {
-	s := *r.claim.State
+// own returns a state without the gateway's changes. On a model that binds its thinking to the messages before it, all thinking is left
+// out: some was written after messages that are no longer sent.
+func own(r *request, of *lineage.State) *lineage.State {
+	s := *of
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
 	if s.Bound {
 		s.Strip(r.parsed, r.rolling)
@@ -298,24 +295,22 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 		share := float64(e.plan.ours) / float64(e.plan.original)
 		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
 	}
-	e.heed(u, a.Output, rates)
-	err := r.claim.Save(ctx, r.g.store, true, r.s.Now())
+	err := r.save(ctx, e.heed(u, a.Output, rates), true, r.s.Now())
 	if errors.Is(err, store.ErrConflict) { // another gateway was faster, with the next request
 		if err = r.claim.Again(ctx, r.g.store); err == nil {
-			e.heed(u, a.Output, rates)
-			err = r.claim.Save(ctx, r.g.store, true, r.s.Now())
+			err = r.save(ctx, e.heed(u, a.Output, rates), true, r.s.Now())
 		}
 	}
 	if session.Unstored(err) {
 		r.claim.Late(err)
-		err = errors.Join(err, r.claim.Save(ctx, r.g.store, false, r.s.Now()))
+		err = errors.Join(err, r.save(ctx, r.claim.State, false, r.s.Now()))
 	}
 	return err
 }
 
-// heed changes the state by the vendor's report.
-func (e *exchange) heed(u lineage.Usage, output int, rates lineage.Rates) {
-	s := e.req.claim.State
+// heed returns the state with the vendor's report.
+func (e *exchange) heed(u lineage.Usage, output int, rates lineage.Rates) *lineage.State {
+	s := e.req.current()
 	if wire.Marks(e.req.parsed.API) { // others count cached tokens as a part of the input
 		u = s.Once(e.plan.ours, u, e.req.g.twice.has(e.req))
 	}
@@ -326,12 +321,13 @@ func (e *exchange) heed(u lineage.Usage, output int, rates lineage.Rates) {
 		e.req.s.Reports.Logger.Warn("a vendor counts the tokens that it reads from its cache twice: from now on only its input_tokens count",
 			"model", e.req.parsed.Model, "upstream", e.req.t.upstream.Name, "input", u.Input, "cache_read", u.Read)
 	}
+	return s
 }
 
 // once returns a vendor's report without tokens that are counted twice.
 func (e *exchange) once(a wire.Answer) wire.Answer {
-	if e.req.claim != nil && e.req.claim.State != nil && wire.Marks(e.req.parsed.API) {
-		s := *e.req.claim.State
+	if e.plan.state != nil && wire.Marks(e.req.parsed.API) {
+		s := *e.plan.state
 		a.Input = s.Once(e.plan.ours, lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, e.req.g.twice.has(e.req)).Input
 	}
 	return a

@@ -303,7 +303,7 @@ func (q *question) resume(ctx context.Context, r *request, own [][]byte) (*compr
 		p.messages = own
 	}
 	a := &compressed{
-		messages: p.messages, changed: p.altered, before: r.claim.State.Estimate(p.original), after: p.tokens,
+		messages: p.messages, changed: p.altered, before: p.state.Estimate(p.original), after: p.tokens,
 		applied: applied(p),
 	}
 	if p.next == nil {
@@ -323,7 +323,7 @@ func replayed(p *plan, before []wire.Hash) int {
 	for n < min(len(before), len(p.req.rolling)) && before[n] == p.req.rolling[n] {
 		n++
 	}
-	if e := p.req.claim.State.Epoch; e != nil && n >= e.Cut {
+	if e := p.state.Epoch; e != nil && n >= e.Cut {
 		n += len(e.Block) - e.Cut
 	}
 	return min(n, len(p.messages))

@@ -23,10 +23,10 @@ import (
 
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
-func (r *request) order(do string) *session.Order {
-	c := r.claim
-	o := r.claim.Control().Order
-	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || r.s.Observe || c.Kind != lineage.Continue &&
+func (p *plan) order(do string) *session.Order {
+	c := p.req.claim
+	o := c.Control().Order
+	if o == nil || o.Do != do || o.Number <= p.state.Orders || c.Unread || p.req.s.Observe || c.Kind != lineage.Continue &&
 		c.Kind != lineage.Rewind {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (p *plan) completeOrder(o *session.Order, result string) {
 func (p *plan) rejectOrder(o *session.Order, why string) {
 	p.completeOrder(o, why)
 	p.obeys.After = p.tokens
-	p.req.claim.State.Orders, p.durable = o.Number, true
+	p.state.Orders, p.durable = o.Number, true
 }
 
 // deferOrder notes why an order has to wait for another request.
@@ -68,7 +68,7 @@ func (p *plan) reportOrder(ctx context.Context) {
 		return
 	}
 	c := r.claim
-	known, err := session.Change(ctx, r.g.store, c.Session.Key, c.State.Family, r.in.start, func(all *session.Control) error {
+	known, err := session.Change(ctx, r.g.store, c.Session.Key, p.state.Family, r.in.start, func(all *session.Control) error {
 		same := all.Order != nil && all.Order.Number == o.Number
 		switch {
 		case !o.Done.IsZero():
@@ -94,12 +94,12 @@ func (p *plan) reportOrder(ctx context.Context) {
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
 func (p *plan) undoIfAsked() (bool, error) {
 	r := p.req
-	o := r.order(session.OrderUndo)
+	o := p.order(session.OrderUndo)
 	if o == nil {
 		return false, nil
 	}
 	c := r.claim
-	next, err := c.State.Undo(c.Former(), r.parsed, r.rolling, r.in.start)
+	next, err := p.state.Undo(c.Former(), r.parsed, r.rolling, r.in.start)
 	switch {
 	case errors.Is(err, lineage.ErrNothing):
 		p.rejectOrder(o, "there is no condensation to undo")
@@ -130,13 +130,13 @@ func (p *plan) undoIfAsked() (bool, error) {
 
 // applyUserOrders adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
 func (p *plan) applyUserOrders(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
-	c, o := p.req.claim, p.req.order(session.OrderNow)
+	c, o := p.req.claim, p.order(session.OrderNow)
 	refused := overflow || c.Overflowed() || p.tokens > p.req.limits.policy.Window
 	switch {
 	case o != nil && (d.Reason != epoch.Forced || p.req.paused() && !refused): // a paused one waits for what was ordered
 		d.Reason, d.Wait, d.Turns = epoch.Asked, epoch.NoWait, 0
 	case o != nil:
-	case p.req.paused() && !refused, c.State.Held && d.Reason != epoch.Forced:
+	case p.req.paused() && !refused, p.state.Held && d.Reason != epoch.Forced:
 		d.Reason = epoch.None
 	}
 	if o != nil {
@@ -275,7 +275,7 @@ func (p *plan) describe() {
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = p.req.from.agent.Name, cmp.Or(p.req.limits.mode,
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
-	a.Tokens, a.Original, a.Waits = p.tokens, c.State.Estimate(p.original), string(p.awaits)
+	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
 	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers
 	if len(p.req.limits.resolved.Chain) > 0 {

@@ -32,8 +32,8 @@ func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 // replaceHurried replaces a truncation for want of time by an epoch of the chain, made of the messages before it, and reports
 // whether it did. No request waits for that: it is prepared in the background, and begins with the next request that finds it.
 func (p *plan) replaceHurried(ctx context.Context) bool {
-	c, was, view := p.req.claim, p.req.claim.State, p.view
-	if was.Epoch == nil || !was.Epoch.Hurried || p.req.s.Observe || p.req.g.sessions.Outage.Now() || p.req.order(session.OrderUndo) != nil ||
+	c, was, instead := p.req.claim, p.state, *p
+	if was.Epoch == nil || !was.Epoch.Hurried || p.req.s.Observe || p.req.g.sessions.Outage.Now() || p.order(session.OrderUndo) != nil ||
 		p.tokens < c.TriedAt() {
 		return false
 	}
@@ -43,22 +43,21 @@ func (p *plan) replaceHurried(ctx context.Context) bool {
 	}
 	next.Held = was.Held
 	next.Epoch.Over = was.Epoch.Over
-	c.State = next
-	p.view = p.req.viewOf(next)
-	o := &occasion{decision: epoch.Decide(p.facts(false), p.req.limits.policy), began: time.Now()}
+	instead.state, instead.view = next, p.req.viewOf(next)
+	o := &occasion{decision: epoch.Decide(instead.facts(false), p.req.limits.policy), began: time.Now()}
 	o.decision.Reason = epoch.Forced
-	retry, done := p.req.limits.policy.RetryAfter(view.tokens), false
-	if made := c.TakePrepared(p.req.rolling, false); made != nil {
-		if done, err = p.adoptInstead(ctx, made, o); !done {
+	retry, done := p.req.limits.policy.RetryAfter(p.tokens), false
+	if made := c.TakePrepared(next, p.req.rolling, false); made != nil {
+		if done, err = instead.adoptInstead(ctx, made, o); done {
+			*p = instead
+			p.state = was
+		} else {
 			c.Tried(retry)
 		}
 	} else if !c.Busy() {
-		j := p.job(o.decision, false)
+		j := instead.job(o.decision, false)
 		j.Retry = retry
 		p.req.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) { return p.req.g.runner.Alongside(ctx, j, job.Whole) })
-	}
-	if c.State = was; !done {
-		p.view = view
 	}
 	if err != nil && ctx.Err() == nil {
 		p.req.g.fault("epoch", err)
@@ -122,7 +121,7 @@ func (p *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
 	}
 	d, order := p.applyUserOrders(p.due(ctx, overflow), overflow)
 	if d.Reason == epoch.None {
-		if !p.req.paused() && !c.State.Held {
+		if !p.req.paused() && !p.state.Held {
 			p.prepareEarly(d)
 		}
 		return nil, nil
@@ -154,7 +153,7 @@ func (p *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err err
 	if o.forced() && !p.req.s.Observe {
 		p.req.awaitPrepared(ctx)
 	}
-	made := p.req.claim.TakePrepared(p.req.rolling, o.forced())
+	made := p.req.claim.TakePrepared(p.state, p.req.rolling, o.forced())
 	if made != nil && (made.Handles && !p.handles || made == p.refused) { // the vendor has just refused this condensation
 		made = nil
 	}
@@ -243,7 +242,7 @@ func (p *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) 
 // frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
 func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error) {
 	c := lineage.Condensed{Basis: made.Basis, After: made.After, Forced: o.forced(), Decision: o.decision}
-	next, err := p.req.claim.State.Freeze(p.req.parsed, p.req.rolling, c, p.req.in.start)
+	next, err := p.state.Freeze(p.req.parsed, p.req.rolling, c, p.req.in.start)
 	switch {
 	case err == nil:
 		next.Held = false
@@ -297,7 +296,7 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 
 // facts returns the numbers on which the decision about an epoch rests.
 func (p *plan) facts(overflow bool) epoch.Facts {
-	f := p.req.claim.State.Facts(p.req.parsed, p.ours, p.req.in.start)
+	f := p.state.Facts(p.req.parsed, p.ours, p.req.in.start)
 	f.Overflow, f.Retry = overflow || p.req.claim.Overflowed(), p.req.claim.TriedAt()
 	f.Cache.Write, f.Cache.Read = p.req.tariff.caching.Prices(p.req.parsed.TTL)
 	f.Cache.Usual = p.req.tariff.caching.Lifetime
@@ -312,7 +311,7 @@ func (p *plan) due(ctx context.Context, overflow bool) epoch.Decision {
 		f.Boundary, f.Failed = p.progress()
 		d = epoch.Decide(f, p.req.limits.policy)
 	}
-	p.req.claim.State.Await(&d)
+	p.state.Await(&d)
 	p.awaits = d.Wait
 	p.req.s.Reports.Logger.DebugContext(ctx, "decision", "facts", f, "policy", p.req.limits.policy, "decision", d)
 	return d

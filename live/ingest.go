@@ -30,7 +30,7 @@ func (p *plan) ingest(ctx context.Context) error {
 	from := wire.OpenRound(p.req.parsed.Messages)
 	short := sync.OnceValues(func() ([][]byte, error) { return p.req.shorten(ctx, from, o) })
 	var errs error
-	p.req.claim.State.Shorten(p.req.parsed, p.req.rolling, func(i int) []byte {
+	p.state.Shorten(p.req.parsed, p.req.rolling, func(i int) []byte {
 		if i < from || len(p.req.parsed.Messages[i].Results) == 0 {
 			return nil
 		}

@@ -68,7 +68,7 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 	if r.s.Reports.Watch != nil && r.claim != nil && !b.again {
 		r.g.watched(func() {
 			r.s.Reports.Watch.Answer(r.claim.Conversation, &watching.Used{
-				Time: r.in.start, Epoch: began(r.claim.State), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
+				Time: r.in.start, Epoch: began(e.plan.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
 				Saved: b.saved, Priced: b.known,
 			})
 		})
@@ -209,7 +209,7 @@ func (e *exchange) saved(a wire.Answer, received, sent int, paid float64) float6
 	if e.req.s.Observe { // paid is for the original; the shorter view would be cached the same way
 		return paid * float64(received-sent) / float64(max(1, received))
 	}
-	life, cached := max(e.req.claim.State.TTL, e.req.tariff.caching.Lifetime), 0
+	life, cached := max(e.plan.state.TTL, e.req.tariff.caching.Lifetime), 0
 	if a.CacheRead+a.CacheWrite > 0 && !was.Last.IsZero() && (life == 0 || e.req.in.start.Sub(was.Last) <= life) {
 		cached = min(was.Tokens, received)
 	}

@@ -30,7 +30,7 @@ func (p *plan) show() {
 		Profile: r.limits.profile, Mode: r.limits.mode, Format: messages.Formats[r.parsed.API],
 		Messages: make([][]byte, len(r.parsed.Messages)), System: r.parsed.System, Tools: r.parsed.Tools, Tokens: p.tokens, Observe: r.s.Observe,
 	}
-	t.History, t.Window = r.claim.State.Estimate(p.original), r.limits.policy.Window
+	t.History, t.Window = p.state.Estimate(p.original), r.limits.policy.Window
 	if t.DueAt = r.limits.policy.Limit; r.limits.policy.Threshold > 0 {
 		t.DueAt = min(cmp.Or(r.limits.policy.Limit, r.limits.policy.Threshold), r.limits.policy.Threshold)
 	}

@@ -1,8 +1,10 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
@@ -17,7 +19,8 @@ import (
 
 // A plan is the view to send for a request, with the changes to store.
 type plan struct {
-	req *request
+	req   *request
+	state *lineage.State // of the lineage, from which the view follows; only commit makes it the claim's. Nil without a claim
 	view
 	handles  bool // the view may have handles
 	must     bool // without the epoch, the vendor refuses the request
@@ -40,7 +43,7 @@ type plan struct {
 
 // planned returns the plan to send the view of a state.
 func (r *request) planned(s *lineage.State) *plan {
-	return &plan{req: r, view: r.viewOf(s), handles: r.handles, durable: r.calls}
+	return &plan{req: r, state: s, view: r.viewOf(s), handles: r.handles, durable: r.calls}
 }
 
 // plan decides what to send for the request.
@@ -88,9 +91,10 @@ func (r *request) frozen() *plan {
 	if r.claim == nil || r.claim.State == nil {
 		return p
 	}
+	p.state = r.claim.State
 	_ = r.g.safely("view", func() error {
-		if r.claim.Frozen() {
-			p.view = r.viewOf(r.claim.State)
+		if s := r.claim.Frozen(); s != nil {
+			p.state, p.view = s, r.viewOf(s)
 		}
 		return nil
 	})
@@ -104,8 +108,7 @@ func (r *request) decide(ctx context.Context) (*plan, error) {
 		if !r.claim.Mine { // another request of the lineage decides
 			return r.planned(r.claim.State), nil
 		}
-		mark := r.claim.Mark()
-		p, err := r.conclude(ctx, r.trial(ctx, mark), mark, lost < session.MostLost)
+		p, err := r.conclude(ctx, r.trial(ctx), lost < session.MostLost)
 		if !errors.Is(err, store.ErrConflict) {
 			return p, err
 		}
@@ -120,14 +123,13 @@ func (r *request) decide(ctx context.Context) (*plan, error) {
 }
 
 // trial plans a turn: new results are shortened, and an epoch begins if one is due.
-func (r *request) trial(ctx context.Context, mark session.Mark) *plan {
-	p := &plan{req: r, handles: r.handles, durable: r.calls}
+func (r *request) trial(ctx context.Context) *plan {
+	p := &plan{req: r, state: r.current(), handles: r.handles, durable: r.calls}
 	if err := r.g.safely("ingest", func() error { return p.ingest(ctx) }); err != nil {
 		r.g.fault("ingest", err)
-		r.claim.Back(mark)
-		p.ingested, p.kept = 0, nil
+		p.state, p.ingested, p.kept = r.current(), 0, nil
 	}
-	p.view = r.viewOf(r.claim.State)
+	p.view = r.viewOf(p.state)
 	if err := r.g.safely("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
 		r.g.fault("epoch", err)
 		p.req.failed(ctx, p.req.parsed.Model, err, p.tokens > p.req.limits.policy.Limit)
@@ -136,13 +138,10 @@ func (r *request) trial(ctx context.Context, mark session.Mark) *plan {
 }
 
 // withoutHandles plans the turn again, with views that need no originals.
-func (p *plan) withoutHandles(ctx context.Context, mark session.Mark) *plan {
+func (p *plan) withoutHandles(ctx context.Context) *plan {
 	p.req.g.stats.Fault("recall_full")
-	p.req.claim.Back(mark)
-	next := &plan{
-		req: p.req, view: p.req.viewOf(p.req.claim.State), must: p.must, repairs: p.repairs, durable: p.durable, refused: p.made,
-		postponed: p.postponed,
-	}
+	next := p.req.planned(p.req.current())
+	next.handles, next.must, next.repairs, next.durable, next.refused, next.postponed = false, p.must, p.repairs, p.durable, p.made, p.postponed
 	overflow := p.epoch != nil && p.epoch.Reason == string(epoch.Overflow)
 	if err := p.req.g.safely("epoch", func() error { return next.epochIfDue(ctx, overflow) }); err != nil {
 		p.req.g.fault("epoch", err)
@@ -150,12 +149,12 @@ func (p *plan) withoutHandles(ctx context.Context, mark session.Mark) *plan {
 	return next
 }
 
-// conclude stores a plan for the lineage as it was at mark, and returns the plan that can be sent. The error wraps
-// [store.ErrConflict] if the request should be decided again, which happens only if again is set.
-func (r *request) conclude(ctx context.Context, p *plan, mark session.Mark, again bool) (*plan, error) {
+// conclude stores a plan, and returns the plan that can be sent. The error wraps [store.ErrConflict] if the request should be decided
+// again, which happens only if again is set.
+func (r *request) conclude(ctx context.Context, p *plan, again bool) (*plan, error) {
 	err := p.commit(ctx)
 	if p.storeIsFull(err) && p.handles {
-		p = p.withoutHandles(ctx, mark)
+		p = p.withoutHandles(ctx)
 		err = p.commit(ctx)
 	}
 	forced := p.repairs || p.epoch != nil && p.must
@@ -164,11 +163,10 @@ func (r *request) conclude(ctx context.Context, p *plan, mark session.Mark, agai
 		return p, nil
 	case forced && (errors.Is(err, store.ErrAway) || session.Unstored(err) && r.claim.Unread):
 		r.g.fault("commit", err)
-		return p.guess(mark), nil
+		return p.guess(), nil
 	case forced && errors.Is(err, store.ErrFile) && p.kept == nil:
 		return p, p.hold(ctx, err)
 	}
-	r.claim.Back(mark)
 	if errors.Is(err, store.ErrConflict) && again {
 		return nil, err
 	}
@@ -185,17 +183,16 @@ func (r *request) conclude(ctx context.Context, p *plan, mark session.Mark, agai
 // unchanged returns the plan to send the view before a change that could not be stored.
 func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
 	c := p.req.claim
-	next := &plan{req: p.req, view: p.req.viewOf(c.State), must: p.must, repairs: p.repairs, postponed: p.postponed}
+	next := p.req.planned(p.req.current())
+	next.handles, next.must, next.repairs, next.durable, next.postponed = false, p.must, p.repairs, false, p.postponed
 	if p.req.check(&next.view) != nil {
 		next.messages, next.altered = nil, false
 	}
 	if errors.Is(why, store.ErrAway) && c.Entry.State == nil && session.Answered(p.req.parsed) {
 		return next, nil // the store, which cannot be reached, may have a state
 	}
-	c.State.Sent(p.req.parsed, p.req.rolling, p.req.in.start)
 	c.Late(why)
-	next.describe()
-	return next, c.Save(ctx, p.req.g.store, !session.Unstored(why) && !errors.Is(why, store.ErrConflict) && c.Failing() != nil, p.req.in.start)
+	return next, next.write(ctx, !session.Unstored(why) && !errors.Is(why, store.ErrConflict) && c.Failing() != nil)
 }
 
 // storeIsFull reports whether a plan could not be stored because the store is full, and could be without originals.
@@ -207,14 +204,10 @@ func (p *plan) storeIsFull(err error) bool {
 	return errors.Is(err, store.ErrFull) || forced && errors.Is(err, store.ErrFile) && p.kept != nil
 }
 
-// commit stores the state before the view is sent. New content in the view must be on disk first. The end of a view
-// that differs from the client's messages must be stored too, because the next request may come to another gateway.
+// commit stores the state before the view is sent, or leaves everything as it was. New content in the view must be on disk first. The
+// end of a view that differs from the client's messages must be stored too, because the next request may come to another gateway.
 func (p *plan) commit(ctx context.Context) error {
-	c := p.req.claim
-	c.Keep = p.kept
-	if p.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
-		c.Begin(p.next, !p.undone)
-	}
+	c, s := p.req.claim, cmp.Or(p.next, p.state)
 	if err := p.req.check(&p.view); err != nil {
 		return err
 	}
@@ -223,17 +216,13 @@ func (p *plan) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	c.State.Sent(p.req.parsed, p.req.rolling, p.req.in.start)
-	p.describe()
-	p.durable = p.durable || p.ingested > 0 || p.next != nil || !p.req.s.Observe &&
-		(c.State.Epoch != nil || len(c.State.Ingest) > 0 || c.State.Tool)
-	if err := c.Save(ctx, p.req.g.store, p.durable, p.req.in.start); err != nil {
+	p.durable = p.durable || p.ingested > 0 || p.next != nil || !p.req.s.Observe && (s.Epoch != nil || len(s.Ingest) > 0 || s.Tool)
+	mark := c.Mark()
+	if err := p.write(ctx, p.durable); err != nil {
+		c.Back(mark)
 		return err
 	}
-	c.Begun()
-	if p.epoch != nil {
-		p.announce()
-	}
+	p.begun()
 	if p.undone {
 		p.req.g.stats.Add(func(s *stats.Stats) { s.Undone++ })
 	}
@@ -241,14 +230,52 @@ func (p *plan) commit(ctx context.Context) error {
 	return nil
 }
 
+// write makes the plan's state, with the view as sent, the claim's and the session's, and if durable is set the store's. Nothing else
+// changes the state of a conversation before the answer.
+func (p *plan) write(ctx context.Context, durable bool) error {
+	r, c := p.req, p.req.claim
+	was, s := p.state, *cmp.Or(p.next, p.state)
+	c.Keep = p.kept
+	if p.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
+		c.Begin(&s, !p.undone)
+	}
+	s.Sent(r.parsed, r.rolling, r.in.start)
+	p.state = &s
+	p.describe()
+	err := r.save(ctx, &s, durable, r.in.start)
+	if err != nil {
+		p.state = was
+	}
+	return err
+}
+
+// save makes a state the claim's, and if the store takes it the session's.
+func (r *request) save(ctx context.Context, s *lineage.State, durable bool, now time.Time) error {
+	r.claim.State = s
+	return r.claim.Save(ctx, r.g.store, durable, now)
+}
+
+// current returns a copy of the state that the claim has.
+func (r *request) current() *lineage.State {
+	s := *r.claim.State
+	return &s
+}
+
+// begun lets other requests decide about the conversation after an epoch, and reports the epoch.
+func (p *plan) begun() {
+	p.req.claim.Begun()
+	if p.epoch != nil {
+		p.announce()
+	}
+}
+
 // guess returns the plan to send the view although it cannot be stored, because the vendor refuses every other one. The
 // state is not remembered: the next request builds the same view again from the prepared condensation, and stores it if
 // it can.
-func (p *plan) guess(mark session.Mark) *plan {
-	p.req.claim.Back(mark)
+func (p *plan) guess() *plan {
 	p.req.claim.Guess(p.made, p.req.rolling[len(p.req.rolling)-1])
 	return &plan{
-		req: p.req, view: p.view, handles: p.handles, must: p.must, repairs: p.repairs, durable: p.durable, made: p.made,
+		req: p.req, state: p.req.claim.State, view: p.view, handles: p.handles, must: p.must, repairs: p.repairs, durable: p.durable, made: p.made,
 		postponed: p.postponed,
 	}
 }
@@ -256,15 +283,11 @@ func (p *plan) guess(mark session.Mark) *plan {
 // hold keeps a change that the vendor forced, such as an epoch after an overflow, in memory although the store cannot
 // be written: recall does not work for it, and it is lost with the process unless a later request can store it.
 func (p *plan) hold(ctx context.Context, why error) error {
-	c := p.req.claim
 	p.req.g.fault("commit", why)
-	c.Late(why)
-	if err := c.Save(ctx, p.req.g.store, false, p.req.in.start); err != nil {
+	if err := p.write(ctx, false); err != nil {
 		return err
 	}
-	if p.epoch != nil {
-		c.Begun()
-		p.announce()
-	}
+	p.req.claim.Late(why)
+	p.begun()
 	return nil
 }

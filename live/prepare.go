@@ -123,7 +123,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
 			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers,
 		},
-		Block: block, Basis: r.claim.State.Basis(r.rolling), Pins: r.protected(), Protected: r.claim.Control().Protected(),
+		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.claim.Control().Protected(),
 		Journal: r.s.Reports.Watch != nil, Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
 		Owner: job.Owner{
 			Payer: r.payer(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
@@ -145,7 +145,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 // the last epoch made.
 func (p *plan) numbers() (numbers []int, block int) {
 	r := p.req
-	own, origin := r.unmarked(0), r.claim.State.Origin(r.parsed, r.rolling)
+	own, origin := r.unmarked(0), p.state.Origin(r.parsed, r.rolling)
 	places, answers := library.Places(r.parsed.API, own), map[string][]int{} // by the ID of a call or result
 	for i := range own {
 		for _, id := range idsOf(&r.parsed.Messages[i]) {

@@ -109,7 +109,7 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 // was condensed.
 func (p *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
 	before := func() ([]store.Original, error) {
-		return p.req.g.store.Kept(ctx, p.req.from.key.Tenant, p.req.claim.State.Originals)
+		return p.req.g.store.Kept(ctx, p.req.from.key.Tenant, p.state.Originals)
 	}
 	c := library.Change{API: p.req.parsed.API, Own: p.req.unmarked(0), Sent: sent, Before: before}
 	k, err := c.Epoch(next)
@@ -130,9 +130,7 @@ func (p *plan) keepRound(from int, shortened [][]byte) error {
 		p.req.g.passes.Add(map[string]string{h: "ingest"})
 	}
 	if len(k.Handles) > 0 {
-		s := p.req.claim.State
-		s.Originals = cmp.Or(s.Originals, rand.Text())
-		p.kept = k
+		p.state.Originals, p.kept = cmp.Or(p.state.Originals, rand.Text()), k
 	}
 	return nil
 }
@@ -151,8 +149,8 @@ func (r *request) unmarked(from int) [][]byte {
 func (e *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
-	if e.req.claim != nil && e.req.claim.State != nil {
-		s, id = e.req.claim.State, e.req.claim.ID
+	if e.plan.state != nil {
+		s, id = e.plan.state, e.req.claim.ID
 	}
 	own := messages.Raw(e.req.parsed.Messages)
 	all, err := library.Conversation(e.req.parsed.API, own)

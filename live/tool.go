@@ -398,8 +398,9 @@ func (e *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	}
 	defer r.claim.Release()
 	all = slices.Concat(r.parsed.Messages, all)
-	r.claim.State.SentAgain(all, lineage.Roll(all), len(r.parsed.Messages))
-	return r.claim.Save(ctx, r.g.store, true, r.s.Now())
+	s := r.current()
+	s.SentAgain(all, lineage.Roll(all), len(r.parsed.Messages))
+	return r.save(ctx, s, true, r.s.Now())
 }
 
 // later adds the answer to a request of the gateway's own to the statistics.
