@@ -40,7 +40,7 @@ func TestCeilingsOnlyFall(t *testing.T) {
 	if err != nil {
 		t.Skipf("no history: %v", err)
 	}
-	for _, commit := range strings.Fields(string(commits)) {
+	for commit := range strings.FieldsSeq(string(commits)) {
 		after := show(commit)
 		for name, n := range after {
 			if was, ok := before[name]; ok && n > was {
