@@ -24,51 +24,45 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *settings, t *
 	start, out := time.Now(), &audit.Outcome{ResponseWriter: w}
 	r, span := g.began(r, t)
 	v := visit{r: r, out: out, end: func() { g.served(s, t, r, out, start, span) }}
-	switch {
-	case s.rejects(out, r, t):
-		return v
+	switch status, text := s.refuse(r, t); {
+	case status != 0:
+		if out.Refused = "access"; status == http.StatusUnauthorized {
+			out.Refused = "token"
+		}
+		t.refuse(out, status, text)
 	case t.own:
 		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
-		return v
 	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
 		out.WriteHeader(http.StatusOK)
-		return v
 	case t.rejection != nil:
 		g.reject(out, r, s, t)
-		return v
-	}
-	leave, no := g.enter(r, t)
-	switch {
-	case no == nil:
-		v.leave = leave
-	case t.handshake && no.Limit == "concurrent":
-		t.noSocket(out)
 	default:
-		out.Refused = "limit " + no.Limit
-		answerDenied(out, t, no)
+		var no *tenant.Denied
+		if v.leave, no = g.enter(r, t); no != nil {
+			t.deny(out, no)
+		}
 	}
 	return v
+}
+
+// deny refuses a request because of a limit. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
+// X-Should-Retry then tells them not to.
+func (t *target) deny(out *audit.Outcome, no *tenant.Denied) {
+	if out.Refused = "limit " + no.Limit; t.handshake && no.Limit == "concurrent" {
+		t.noSocket(out)
+		return
+	}
+	out.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
+	if no.Wait > time.Minute {
+		out.Header().Set("X-Should-Retry", "false")
+	}
+	t.refuse(out, http.StatusTooManyRequests, no.Text)
 }
 
 // noSocket refuses a WebSocket. Codex uses HTTP after this status, and after no other.
 func (t *target) noSocket(out *audit.Outcome) {
 	out.Refused = "limit concurrent"
 	t.refuse(out, http.StatusUpgradeRequired, "condense: there are too many WebSockets of this caller or of all; use HTTP")
-}
-
-// rejects answers a request that must not be served, and notes the reason for the audit. Otherwise it reports false.
-func (s *settings) rejects(out *audit.Outcome, r *http.Request, t *target) bool {
-	status, text := s.refuse(r, t)
-	switch status {
-	case 0:
-		return false
-	case http.StatusUnauthorized:
-		out.Refused = "token"
-	default:
-		out.Refused = "access"
-	}
-	t.refuse(out, status, text)
-	return true
 }
 
 // refuse returns the HTTP status and message for a request that must not be answered. Otherwise it returns 0 and sets
@@ -85,16 +79,6 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP"
 	}
 	return status, text
-}
-
-// answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
-// X-Should-Retry then tells them not to.
-func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
-	if no.Wait > time.Minute {
-		w.Header().Set("X-Should-Retry", "false")
-	}
-	t.refuse(w, http.StatusTooManyRequests, no.Text)
 }
 
 // enter counts a request until leave is called, unless a limit refuses it. Like countBytes it uses the current settings: a request that

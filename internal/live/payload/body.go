@@ -233,24 +233,19 @@ func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte,
 }
 
 // outgrown are the arrays that bodies have outgrown, for the next ones: by the number of bits of their size.
-var outgrown [20]sync.Pool
+var outgrown [64]sync.Pool
 
 // grown returns buf with an array of a size, and gives its own away.
 func grown(buf []byte, size int) []byte {
-	to := []byte(nil)
-	if n := bits.Len(uint(size)); n < len(outgrown) {
-		if old, ok := outgrown[n].Get().(*[]byte); ok && cap(*old) >= size {
-			to = (*old)[:0:size]
-		}
+	to, ok := outgrown[bits.Len(uint(size))].Get().(*[]byte)
+	if !ok || cap(*to) < size {
+		to = new(make([]byte, 0, size))
 	}
-	if to == nil {
-		to = make([]byte, 0, size)
+	out := append((*to)[:0:size], buf...)
+	if cap(buf) <= 1<<20 {
+		outgrown[bits.Len(uint(cap(buf)))].Put(&buf)
 	}
-	to = append(to, buf...)
-	if n := bits.Len(uint(cap(buf))); n > 0 && n < len(outgrown) {
-		outgrown[n].Put(&buf)
-	}
-	return to
+	return out
 }
 
 // Decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.
