@@ -66,7 +66,7 @@ var mayImport = map[string]string{
 	"internal/resolver":                "config core internal/catalog internal/remote internal/remote/anthropic internal/remote/openai internal/suggest model model/extractive providers registry tokens",
 	"internal/plugins":                 ". config core google.golang.org/grpc/codes internal/disk internal/resolver internal/suggest internal/plugins/supervise internal/trust internal/wire model model/extractive registry",
 	"internal/trust":                   "internal/disk",
-	"internal/lab/online":              "core internal/epoch internal/lab internal/lab/report internal/lab/score internal/live/agents internal/live/store internal/rawjson internal/size live tokens transcript github.com/klauspost/compress",
+	"internal/lab/online":              "internal/epoch internal/lab/report internal/live/agents internal/live/store internal/size live",
 	"internal/live/record":             "core core/history internal/live/messages internal/live/wire internal/rawjson live transcript github.com/google/uuid",
 	"internal/live/lineage":            "internal/epoch internal/live/wire",
 	"internal/epoch":                   "core core/policy internal/dialog",
