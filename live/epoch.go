@@ -281,7 +281,7 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 	r.g.passes.Add(made.Passes)
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, predicted.Lost, predicted.Hurried, next.Epoch = p.tokens, made.Maker.Lost, made.Hurried, &predicted
-	p.next, p.journal, p.made = next, made.Journal, made
+	p.next, p.made = next, made
 	p.epoch = &stats.Epoch{
 		Time: r.in.start, Agent: r.from.agent.Name, Model: r.parsed.Model, Lineage: r.claim.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: p.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,

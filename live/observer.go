@@ -3,9 +3,7 @@ package live
 import (
 	"cmp"
 
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/watching"
-	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.
@@ -27,19 +25,15 @@ func (p *plan) show() {
 	r := p.req
 	t := &watching.Turn{
 		Time: r.in.start, Conversation: r.claim.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
-		Profile: r.limits.profile, Mode: r.limits.mode, Format: messages.Formats[r.parsed.API],
-		Messages: make([][]byte, len(r.parsed.Messages)), System: r.parsed.System, Tools: r.parsed.Tools, Tokens: p.tokens, Observe: r.s.Observe,
+		Profile: r.limits.profile, Mode: r.limits.mode, Messages: len(r.parsed.Messages), Tokens: p.tokens, Observe: r.s.Observe,
 	}
 	t.History, t.Window = p.state.Estimate(p.original), r.limits.policy.Window
 	if t.DueAt = r.limits.policy.Limit; r.limits.policy.Threshold > 0 {
 		t.DueAt = min(cmp.Or(r.limits.policy.Limit, r.limits.policy.Threshold), r.limits.policy.Threshold)
 	}
-	for i := range t.Messages {
-		t.Messages[i] = wire.Unmark(r.parsed.Messages[i].Raw)
-	}
 	if p.epoch != nil {
 		e := *p.epoch
-		t.Epoch, t.View, t.Journal = &e, p.messages, p.journal
+		t.Epoch = &e
 	}
 	r.s.Reports.Watch.Turn(t)
 }

@@ -124,7 +124,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers,
 		},
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.claim.Control().Protected(),
-		Journal: r.s.Reports.Watch != nil, Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
+		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
 		Owner: job.Owner{
 			Payer: r.payer(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
 			MayAsk: r.mayAsk,
