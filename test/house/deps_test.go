@@ -57,7 +57,7 @@ var mayImport = map[string]string{
 	"cmd/condense/internal/servecmd":   ". cmd/condense/internal/cli cmd/condense/internal/term config core internal/disk internal/epoch internal/live/access internal/live/agents internal/live/control internal/lab/online internal/live/record internal/live/store cmd/condense/internal/settings internal/mcpserver internal/size internal/suggest internal/trust live github.com/gofrs/flock github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra go.opentelemetry.io/otel golang.org/x/sys internal/awssign",
 	"compare":                          "internal/lab",
 	"internal/lab/canary":              "core", // nor this one: what it plants is not what a provider looks for
-	"internal/lab":                     "internal/lab/truth internal/lab/canary internal/lab/score internal/recall internal/search internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
+	"internal/lab":                     "internal/lab/truth internal/lab/canary internal/lab/score internal/catalog internal/epoch internal/live/lineage internal/live/wire internal/promptcache model core core/history core/policy internal/dialog internal/size internal/suggest tokens transcript",
 	"internal/lab/truth":               "core internal/dialog internal/rawjson internal/size internal/toolcall", // judges: no provider imports it
 	"internal/lab/report":              "internal/dialog internal/lab internal/lab/score internal/size core core/history tokens transcript",
 	"internal/lab/strategies":          ". config core core/policy internal/ingest internal/lab internal/plain internal/rawjson internal/size internal/suggest model registry providers/slidingwindow providers/smart",
@@ -88,7 +88,7 @@ var mayImport = map[string]string{
 	"bench/peers/eino":                 "github.com/cloudwego/eino", // a module of its own
 	"bench/outline":                    "internal/outline",
 	"bench/arena":                      "core internal/lab",
-	"bench/outside":                    "core transcript internal/toolcall",
+	"bench/outside":                    "core core/history internal/recall internal/search internal/toolcall tokens transcript",
 	"bench/search":                     "core core/history internal/size transcript github.com/google/uuid github.com/modelcontextprotocol/go-sdk internal/toolcall",
 	"bench/session":                    "internal/testkit/benchdata",
 	"bench/gateway":                    "internal/testkit/benchdata",
