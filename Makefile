@@ -223,7 +223,7 @@ outside:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
 	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; \
-	  $(BIN)/condense compare "evidence:$$d" --search; done
+	  $(BIN)/bench-outside search "$$d"; done
 
 # condense search on SIZE bytes of sessions that are made of the recorded ones in FROM: the index, 200 queries, a session that grew and one that is
 # gone, all timed. Needs 1.6 times SIZE in the folder for temporary files.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/transcript"
 )
@@ -121,7 +122,7 @@ func (r *recalling) readParts() error {
 	if r.parts || r.path == "-" {
 		return nil
 	}
-	paths, err := filepath.Glob(filepath.Join(globEscape(originalsDir(r.path)), "part-*.jsonl"))
+	paths, err := filepath.Glob(filepath.Join(disk.Pattern(originalsDir(r.path)), "part-*.jsonl"))
 	if err != nil {
 		return err
 	}
@@ -153,11 +154,6 @@ func (r *recalling) readPart(path string) (*recall.Source, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r.conversation.Add(path, d.Journal), nil
-}
-
-// globEscape escapes a path for use in a pattern.
-func globEscape(path string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
 }
 
 // lost returns hidden and rewritten content, of one condensation if one is named.
