@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // windows holds the windows that servers have reported or were asked for.
@@ -52,7 +52,7 @@ const (
 )
 
 // elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
-var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
+var elsewhere = plain.Pattern(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
 // windowOf returns the window, in tokens, of a request: the user's, else its model's, else the profile's.
 func windowOf(x *known, r *resolved) int {
@@ -66,7 +66,7 @@ func windowOf(x *known, r *resolved) int {
 // assumed, the profile's window. It never waits; a question to the server runs in the background.
 func askedWindow(x *known, assumed int) int {
 	u := x.t.upstream
-	if u == nil || x.t.compress || x.declared || elsewhere.MatchString(strings.ToLower(x.r.Model)) && x.listed > 0 {
+	if u == nil || x.t.compress || x.declared || elsewhere().MatchString(strings.ToLower(x.r.Model)) && x.listed > 0 {
 		return cmp.Or(x.listed, assumed)
 	}
 	ws := &x.windows
