@@ -3,7 +3,7 @@
 // message before them, an extract. It calls no model.
 //
 // [Read] divides a conversation into passages (one author's text in one part of a message), their lines, and in the
-// lines terms (names and rare words) and phrases (four words in a row). [Conversation.Estimate] gives each of them a
+// lines terms (names and rare words) and phrases (four words in a row). [Model.Estimate] gives each of them a
 // value: the probability that it is written again before it is seen again, times the difficulty of guessing it.
 //
 // The probabilities are from two logistic models, corrected by small decision trees. Their features can be observed

@@ -25,7 +25,7 @@ type Watcher interface {
 type Turn struct {
 	Time         time.Time
 	Conversation string // ID, the same for all turns
-	Tenant       string // NAME:HASH with [Options.Tokens], else HASH; the hash is a keyed hash of the credentials
+	Tenant       string // NAME:HASH with Options.Tokens, else HASH; the hash is a keyed hash of the credentials
 	Agent        string
 	Model        string
 	Profile      string   // empty for the default
