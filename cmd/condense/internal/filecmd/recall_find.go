@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/transcript"
 )
@@ -34,7 +35,7 @@ func (r *recalling) open(path string, d *transcript.Document) {
 	r.conversation.Own.Hidden = d.Format == formatOriginals
 }
 
-var partForm = regexp.MustCompile(`^part-[0-9]+(\.jsonl)?$`)
+var partForm = plain.Pattern(`^part-[0-9]+(\.jsonl)?$`)
 
 // pieces returns all lost content, the text of a file, or the pieces that the arguments name.
 func (r *recalling) pieces(names []string, lost bool) ([]recall.Piece, error) {
@@ -74,7 +75,7 @@ func (r *recalling) find(name string) (found []recall.Piece, err error) {
 	switch {
 	case is && (refs == nil || refs[0].Handle != ""):
 		return named, nil
-	case partForm.MatchString(name):
+	case partForm().MatchString(name):
 		s, err := r.readPart(filepath.Join(originalsDir(r.path), strings.TrimSuffix(name, ".jsonl")+".jsonl"))
 		if err != nil {
 			return nil, err

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Store keeps the originals of tool results that were cut, one file each, in the format of
@@ -49,13 +49,13 @@ const (
 )
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
-	handleRule = regexp.MustCompile(`^[0-9a-f]{10}$`)
+	nameRule   = plain.Pattern(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
+	handleRule = plain.Pattern(`^[0-9a-f]{10}$`)
 )
 
 // folder returns the folder of a session.
 func (s *Store) folder(agent, session string) (string, error) {
-	if !slices.Contains(Agents(), agent) || !nameRule.MatchString(session) {
+	if !slices.Contains(Agents(), agent) || !nameRule().MatchString(session) {
 		return "", fmt.Errorf("%q is not the ID of a session", session)
 	}
 	return filepath.Join(s.Dir, agent, session), nil
@@ -165,7 +165,7 @@ func (s *Store) Files(agent, session string) []string {
 // Find returns the files with a handle, of any session of an agent: a resumed or forked session has handles of
 // another one.
 func (s *Store) Find(agent, handle string) []string {
-	if !handleRule.MatchString(handle) || !slices.Contains(Agents(), agent) {
+	if !handleRule().MatchString(handle) || !slices.Contains(Agents(), agent) {
 		return nil
 	}
 	return ordered(filepath.Join(disk.Pattern(s.Dir), agent, "*", handle+extension))
