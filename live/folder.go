@@ -2,14 +2,14 @@ package live
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // namedFolder matches the phrases with which agents name their working directory.
-var namedFolder = regexp.MustCompile(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
+var namedFolder = plain.Pattern(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
 
 // namedIn returns the agent's working directory as the request names it; empty if it does not.
 func namedIn(r *wire.Request) string {
@@ -18,7 +18,7 @@ func namedIn(r *wire.Request) string {
 		texts = append(texts, r.Messages[i].Raw)
 	}
 	for _, text := range texts {
-		if m := namedFolder.FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
+		if m := namedFolder().FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
 			return strings.TrimSpace(string(m[1]))
 		}
 	}

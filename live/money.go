@@ -183,7 +183,7 @@ func began(s *lineage.State) time.Time {
 // send anything.
 func kindOf(s string) string {
 	const longest = 40
-	if !upstream.NameRule.MatchString(s) || len(s) > longest {
+	if !upstream.NameRule().MatchString(s) || len(s) > longest {
 		return "error"
 	}
 	return s

@@ -101,10 +101,10 @@ func (s *settings) route(r *http.Request) target {
 		case first == "recall" && deeper:
 			t.recall, t.path = value, from(after)
 			continue
-		case first == "mode" && deeper && upstream.NameRule.MatchString(value):
+		case first == "mode" && deeper && upstream.NameRule().MatchString(value):
 			t.mode, t.path = value, from(after)
 			continue
-		case first == "profile" && deeper && upstream.NameRule.MatchString(value):
+		case first == "profile" && deeper && upstream.NameRule().MatchString(value):
 			t.profile, t.path = value, from(after)
 			continue
 		case s.answers(&t, h):

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // measure adds v to a metric. Attribute values must never come from a request, except model names from the table or
@@ -27,11 +27,11 @@ func (g *Gateway) measure(m *telemetry.Metric, v float64, of ...attribute.KeyVal
 	g.telemetry.Add(g.life, m, v, of...)
 }
 
-var modelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
+var modelRule = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
 
 // modelName returns the model as an attribute: its name if it is in the table or the configuration, else "other".
 func (r *request) modelName() string {
-	if r.parsed != nil && modelRule.MatchString(r.parsed.Model) && modelOf(r.g.host.Config(), r.parsed.Model) != nil {
+	if r.parsed != nil && modelRule().MatchString(r.parsed.Model) && modelOf(r.g.host.Config(), r.parsed.Model) != nil {
 		return r.parsed.Model
 	}
 	return "other"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // windows holds the windows that servers have reported or were asked for.
@@ -52,7 +52,7 @@ const (
 )
 
 // elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
-var elsewhere = regexp.MustCompile(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
+var elsewhere = plain.Pattern(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
 // windowOf returns the window, in tokens, of a request: the user's, else its model's, else the profile's.
 func windowOf(r *request, values *resolved) int {
@@ -66,7 +66,7 @@ func windowOf(r *request, values *resolved) int {
 // assumed, the profile's window. It never waits; a question to the server runs in the background.
 func askedWindow(r *request, assumed int) int {
 	u := r.t.upstream
-	if u == nil || r.t.compress || r.tariff.declared || elsewhere.MatchString(strings.ToLower(r.parsed.Model)) && r.tariff.listed > 0 {
+	if u == nil || r.t.compress || r.tariff.declared || elsewhere().MatchString(strings.ToLower(r.parsed.Model)) && r.tariff.listed > 0 {
 		return cmp.Or(r.tariff.listed, assumed)
 	}
 	ws := &r.g.windows
