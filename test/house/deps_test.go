@@ -72,7 +72,7 @@ var mayImport = map[string]string{
 	"internal/epoch":                   "core core/policy internal/dialog",
 	"internal/tree":                    "internal/plain internal/secret go.yaml.in/yaml",
 	"internal/mcpserver":               "core internal/plain internal/recall internal/search internal/size github.com/modelcontextprotocol/go-sdk",
-	"internal/recall":                  "core core/history internal/dialog internal/media internal/rawjson internal/size internal/toolcall internal/value/ledger",
+	"internal/recall":                  "core core/history internal/dialog internal/media internal/rawjson internal/size internal/suggest internal/toolcall internal/value/ledger",
 	"internal/search":                  "core internal/recall internal/size github.com/blevesearch/snowballstem",
 	"providers/smart/internal/account": "core internal/dialog internal/secret",
 	"internal/prefix":                  "core model",
