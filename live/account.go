@@ -38,9 +38,8 @@ type Account string
 // that the request brought. The key is held until that second request is answered, and no longer.
 const (
 	AccountOff    Account = ""
-	AccountModel  Account = "model"       // a model of the configuration
-	AccountClient Account = "client"      // the client's own model, if the client uses an API key
-	AccountPlan   Account = "client-plan" // the client's own model, also if the client uses the login of a plan
+	AccountModel  Account = "model"  // a model of the configuration
+	AccountClient Account = "client" // the client's own model, if the client uses an API key
 )
 
 // A postponed preparation starts once the vendor has answered the request, because only then is the request in the
@@ -64,7 +63,7 @@ func (x *plan) asksClient() bool {
 		!x.resolved.client || x.r.Structured {
 		return false
 	}
-	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
+	return x.s.Account == AccountClient && !x.ofPlan
 }
 
 // isPlan reports whether the credentials of a request are, or may be, the login of a plan: on a vendor's own host,
@@ -374,8 +373,8 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 
 // checkAccount returns an error if Account has an unknown value.
 func (s *settings) checkAccount() error {
-	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient, AccountPlan}, s.Account) {
-		return fmt.Errorf("live: Account: %q is none of %s, %s and %s", s.Account, AccountModel, AccountClient, AccountPlan)
+	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient}, s.Account) {
+		return fmt.Errorf("live: Account: %q is none of %s and %s", s.Account, AccountModel, AccountClient)
 	}
 	return nil
 }

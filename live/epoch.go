@@ -281,7 +281,7 @@ func (x *plan) adopt(o *occasion, p *job.Prepared, next *lineage.State, trial vi
 	x.passes.Add(p.Passes)
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, predicted.Lost, predicted.Hurried, next.Epoch = x.tokens, p.Maker.Lost, p.Hurried, &predicted
-	x.next, x.journal, x.made = next, p.Journal, p
+	x.next, x.made = next, p
 	x.epoch = &stats.Epoch{
 		Time: x.start, Agent: x.agent.Name, Model: x.r.Model, Lineage: x.claim.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: x.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,

@@ -30,7 +30,6 @@ type plan struct {
 	next    *lineage.State // the state after the epoch
 	made    *job.Prepared  // the prepared condensation that next is made of
 	refused *job.Prepared  // one that must not be made the view again
-	journal []byte         // the epoch's, for Options.Watch
 	undone  bool           // next undoes the last epoch
 	awaits  epoch.Wait     // for what an epoch waits that is due
 

@@ -122,7 +122,7 @@ func (x *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			API: x.holds(), Dir: x.s.folder(x.r), Numbers: numbers,
 		},
 		Block: block, Basis: x.claim.State.Basis(x.rolling), Pins: x.protected(), Protected: x.claim.Control().Protected(),
-		Journal: x.s.Reports.Watch != nil, Tries: x.tries(), Retry: x.policy.RetryAfter(x.tokens),
+		Tries: x.tries(), Retry: x.policy.RetryAfter(x.tokens),
 		Owner: job.Owner{
 			Payer: x.payer(), Mode: cmp.Or(x.mode, x.profile), Deadline: x.s.Bounds.Deadline, Chain: &x.resolved.Learned,
 			MayAsk: x.mayAsk,

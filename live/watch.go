@@ -3,9 +3,7 @@ package live
 import (
 	"cmp"
 
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/watching"
-	"github.com/condensehq/condense/internal/live/wire"
 )
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.
@@ -26,19 +24,15 @@ func (x *plan) watch() {
 func (x *plan) show() {
 	t := &watching.Turn{
 		Time: x.start, Conversation: x.claim.Conversation, Tenant: x.key.Tenant, Agent: x.agent.Name, Model: x.r.Model,
-		Profile: x.profile, Mode: x.mode, Format: messages.Formats[x.r.API],
-		Messages: make([][]byte, len(x.r.Messages)), System: x.r.System, Tools: x.r.Tools, Tokens: x.tokens, Observe: x.s.Observe,
+		Profile: x.profile, Mode: x.mode, Messages: len(x.r.Messages), Tokens: x.tokens, Observe: x.s.Observe,
 	}
 	t.History, t.Window = x.claim.State.Estimate(x.original), x.policy.Window
 	if t.DueAt = x.policy.Limit; x.policy.Threshold > 0 {
 		t.DueAt = min(cmp.Or(x.policy.Limit, x.policy.Threshold), x.policy.Threshold)
 	}
-	for i := range t.Messages {
-		t.Messages[i] = wire.Unmark(x.r.Messages[i].Raw)
-	}
 	if x.epoch != nil {
 		e := *x.epoch
-		t.Epoch, t.View, t.Journal = &e, x.messages, x.journal
+		t.Epoch = &e
 	}
 	x.s.Reports.Watch.Turn(t)
 }

@@ -219,21 +219,23 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 var heading = regexp.MustCompile(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
 
 // claimed yields the lines that a message of a view gives as the user's: in an original message what is outside of programs' elements, in
-// a text of a provider what is under a heading with the user's name. Original has the beginnings of the message's parts that programs
-// wrote; nil for a provider's message. A part that begins so still, and has its closing tag, says itself whose it is.
-func claimed(m *core.Message, original []string) iter.Seq[string] {
+// a text of a provider what is under a heading with the user's name. A part that a program wrote and that begins as it did, and has its closing
+// tag, says itself whose it is; so does a whole text of the history under another ID.
+func (h *History) claimed(m *core.Message) iter.Seq[string] {
+	original := h.original[m.ID]
 	return func(yield func(string) bool) {
 		if m.Role != core.RoleUser {
 			return
 		}
 		for j, p := range m.Parts {
 			t, ok := p.(core.Text)
-			if !ok || j < len(original) && original[j] != "" && original[j] == firstLine(string(t)) && closed(string(t)) {
+			program, whole := h.whole[string(t)] // whatever ID a provider gave the message
+			if !ok || program || j < len(original) && original[j] != "" && original[j] == firstLine(string(t)) && closed(string(t)) {
 				continue
 			}
 			users, sign := true, ""
 			all := []string{string(t)}
-			if original != nil && m.Kind == core.KindOriginal {
+			if whole || original != nil && m.Kind == core.KindOriginal {
 				all, _ = apart(string(t))
 			}
 			if m.Kind == core.KindSummary || dialog.Inserted(string(t)) {

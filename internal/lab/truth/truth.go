@@ -61,6 +61,7 @@ type History struct {
 	users    *text               // the words of the user
 	others   *text               // of everybody else
 	original map[string][]string // by ID: how the parts begin that programs wrote
+	whole    map[string]bool     // texts of messages of the role user; true if a program wrote them
 	files    fileLines
 	outcomes []string
 }
@@ -74,7 +75,7 @@ type sentence struct {
 // Read reads a history. Count counts tokens of a text. Typed says whether the user typed a part of a message of theirs, where the
 // source records it; nil, and parts that are typed, are read by the elements that programs use.
 func Read(messages []core.Message, count func(string) int, typed func(message, part int) bool) *History {
-	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}}
+	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}, whole: map[string]bool{}}
 	asks, ticks := map[string]bool{}, map[string]int{}
 	for i := range messages {
 		for _, p := range messages[i].Parts {
@@ -86,8 +87,13 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 		h.original[m.ID] = make([]string, len(m.Parts))
 		for j, p := range m.Parts {
 			own := (typed == nil || typed(i, j)) && !m.Program && (clock(p) == "" || ticks[clock(p)] < mostAlike)
-			if t, ok := p.(core.Text); ok && !own {
-				h.original[m.ID][j] = firstLine(string(t))
+			if t, ok := p.(core.Text); ok {
+				if !own {
+					h.original[m.ID][j] = firstLine(string(t))
+				}
+				if m.Role == core.RoleUser {
+					h.whole[string(t)] = !own
+				}
 			}
 			said, others := divide(m, p, own)
 			switch p := p.(type) {
@@ -140,7 +146,7 @@ func (h *History) Measure(view []core.Message) Report {
 		}
 	}
 	for i := range view {
-		for line := range claimed(&view[i], h.original[view[i].ID]) {
+		for line := range h.claimed(&view[i]) {
 			m.Claims++
 			if !h.users.has(line) && h.others.has(line) {
 				m.WrongAuthor++

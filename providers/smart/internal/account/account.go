@@ -52,7 +52,7 @@ type Item struct {
 type Account struct {
 	Items   []Item   // by section, and in it by number
 	Changed []string // withdrawn by the last update, with the reasons
-	Marks   []string // of the newest messages that it covers; see [Mark]
+	Marks   []string // of the newest messages that it covers
 	last    int      // the highest number that was given
 }
 
