@@ -26,8 +26,8 @@ type chained struct {
 	tool bool  // the answer for the client may be made of several
 }
 
-// chain returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
-func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
+// chainOf returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
+func (g *Gateway) chainOf(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
 	if wire.API(t.api) != wire.Responses || t.compact {
 		return nil
 	}

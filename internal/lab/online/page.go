@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/report"
@@ -20,9 +21,11 @@ import (
 //go:embed pages
 var files embed.FS
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() map[decide.Reason]string { return decide.Reasons },
-}).ParseFS(files, "pages/*.html"))
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() map[decide.Reason]string { return decide.Reasons },
+	}).ParseFS(files, "pages/*.html"))
+})
 
 // root is the path of the pages. Their links may have a folder before it.
 const root = "/condense/"
@@ -113,7 +116,7 @@ func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data
 		return
 	}
 	var page bytes.Buffer
-	if err := pages.ExecuteTemplate(&page, name, d); err != nil {
+	if err := pages().ExecuteTemplate(&page, name, d); err != nil {
 		w.log.ErrorContext(r.Context(), "page", "err", err)
 		http.Error(out, "the page could not be made", http.StatusInternalServerError)
 		return

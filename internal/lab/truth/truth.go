@@ -6,10 +6,10 @@ package truth
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -122,15 +122,15 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 // mostAlike is how many texts with a time or a date that are alike but for the numbers are nobody's who types.
 const mostAlike = 3
 
-var stampForm, numberForms = regexp.MustCompile(`^\W*(?:\S+ ){0,8}(?:\d{1,2}:\d\d|\d{4}-\d\d-\d\d)`), regexp.MustCompile(`\d+`)
+var stampForm, numberForms = plain.Pattern(`^\W*(?:\S+ ){0,8}(?:\d{1,2}:\d\d|\d{4}-\d\d-\d\d)`), plain.Pattern(`\d+`)
 
 // clock returns a text with a time near its beginning without its numbers; empty for any other.
 func clock(p core.Part) string {
 	t, ok := p.(core.Text)
-	if !ok || !stampForm.MatchString(string(t)) {
+	if !ok || !stampForm().MatchString(string(t)) {
 		return ""
 	}
-	return numberForms.ReplaceAllString(string(t), "")
+	return numberForms().ReplaceAllString(string(t), "")
 }
 
 // Measure compares a view with the history that it stands for. The cost is linear in both.

@@ -27,19 +27,19 @@ func (c *Claim) Busy() bool {
 	return c.preparing != nil || c.Prepared != nil
 }
 
-// TakePrepared returns the condensation prepared for the beginning of these messages; nil if there is none. A repeated
+// TakePrepared returns the condensation prepared for a state with the beginning of these messages; nil if there is none. A repeated
 // request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
 // forced. A condensation made before the user changed the protections is dropped.
-func (c *Claim) TakePrepared(rolling []wire.Hash, forced bool) *job.Prepared {
+func (c *Claim) TakePrepared(s *lineage.State, rolling []wire.Hash, forced bool) *job.Prepared {
 	protected := c.Control().Protected()
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()
 	p := c.Prepared
-	if p != nil && !forced && p.Basis.Fits(c.State, rolling) && !p.Basis.Before(rolling) {
+	if p != nil && !forced && p.Basis.Fits(s, rolling) && !p.Basis.Before(rolling) {
 		return nil
 	}
 	c.Prepared = nil
-	if p == nil || p.Protected != protected || !p.Basis.Fits(c.State, rolling) {
+	if p == nil || p.Protected != protected || !p.Basis.Fits(s, rolling) {
 		return nil
 	}
 	return p
@@ -179,16 +179,15 @@ func (c *Claim) SetControl(known *Control) {
 	c.Session.addControl(known)
 }
 
-// Frozen makes the state that the vendor saw last, if there is one, the claim's.
-func (c *Claim) Frozen() (ok bool) {
+// Frozen returns a copy of the state that the vendor saw last; nil if there is none.
+func (c *Claim) Frozen() *lineage.State {
 	c.Session.mu.Lock()
 	defer c.Session.mu.Unlock()
 	if c.Entry.State == nil {
-		return false
+		return nil
 	}
 	s := *c.Entry.State
-	c.State = &s
-	return true
+	return &s
 }
 
 // Guess records that a view was sent without being stored. At is the rolling hash of its last message. The next request

@@ -2,13 +2,13 @@ package ledger
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -216,7 +216,7 @@ func numbered(line string) (n int, text string) {
 }
 
 // moreForm matches the last line of a read that shows the beginning of a file.
-var moreForm = regexp.MustCompile(`(?i)truncat|more lines|omitted`)
+var moreForm = plain.Pattern(`(?i)truncat|more lines|omitted`)
 
 // shows applies the result of a read, of the whole file or of a part: its lines go to their numbers, or else to first and below.
 func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
@@ -226,7 +226,7 @@ func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
 	}
 	const most = 0.6
 	const page = 1000 // lines; of a file with more, tools may show a part
-	whole = whole && len(lines) < page && !slices.ContainsFunc(lines, isCut) && !moreForm.MatchString(lines[len(lines)-1])
+	whole = whole && len(lines) < page && !slices.ContainsFunc(lines, isCut) && !moreForm().MatchString(lines[len(lines)-1])
 	var numbers []int
 	count := 0
 	for _, line := range lines {
@@ -283,10 +283,10 @@ var (
 	// writers are programs that change the files they are given; inPlace those that do so with one of the options of placeForm.
 	writers   = rawjson.Set("black", "cp", "dos2unix", "isort", "mv", "patch", "rustfmt", "tee")
 	inPlace   = rawjson.Set("autopep8", "clang-format", "gofmt", "goimports", "perl", "ruby", "sed", "yapf")
-	placeForm = regexp.MustCompile(`\s-(?:i|pi|w)\b`)
-	everyForm = regexp.MustCompile(`\s--(?:write|fix|in-place)\b`)
+	placeForm = plain.Pattern(`\s-(?:i|pi|w)\b`)
+	everyForm = plain.Pattern(`\s--(?:write|fix|in-place)\b`)
 	// writeForm matches a script that writes a file.
-	writeForm = regexp.MustCompile(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
+	writeForm = plain.Pattern(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
 )
 
 // runs forgets the files that a command removes or resets to an unknown state, and notes those that it changes.
@@ -314,7 +314,7 @@ func Changes(command string) (found bool) {
 
 // changes calls yield for each word of a command that can be a file that it removes, resets or changes.
 func changes(command string, yield func(word string, gone, changed bool)) {
-	if writeForm.MatchString(command) {
+	if writeForm().MatchString(command) {
 		for w := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '\'' || r == '"' }) {
 			yield(w, false, true)
 		}
@@ -325,7 +325,7 @@ func changes(command string, yield func(word string, gone, changed bool)) {
 			continue
 		}
 		gone := words[0] == "rm" || words[0] == "git" && (words[1] == "rm" || words[1] == "checkout" || words[1] == "restore")
-		writes := writers[words[0]] || inPlace[words[0]] && placeForm.MatchString(part) || everyForm.MatchString(part)
+		writes := writers[words[0]] || inPlace[words[0]] && placeForm().MatchString(part) || everyForm().MatchString(part)
 		for i, w := range words[1:] {
 			if w = strings.Trim(w, `'"`); strings.HasPrefix(w, "-") || !strings.Contains(w, ".") {
 				continue
@@ -335,14 +335,14 @@ func changes(command string, yield func(word string, gone, changed bool)) {
 	}
 }
 
-var display = regexp.MustCompile(`^(?:nl -ba\s+(\S+)\s*\|\s*sed -n\s+['"]?(\d+),(\d+|\$)p['"]?|sed -n\s+['"]?(\d+),(?:\d+|\$)p['"]?\s+(\S+)|cat(?: -n)?\s+(\S+)|head(?: -n)?(?: -?\d+)?\s+(\S+))\s*$`)
+var display = plain.Pattern(`^(?:nl -ba\s+(\S+)\s*\|\s*sed -n\s+['"]?(\d+),(\d+|\$)p['"]?|sed -n\s+['"]?(\d+),(?:\d+|\$)p['"]?\s+(\S+)|cat(?: -n)?\s+(\S+)|head(?: -n)?(?: -?\d+)?\s+(\S+))\s*$`)
 
 // displayed returns the file that a command prints, and the number of its first line.
 func displayed(command string) (file string, first int, ok bool) {
 	if i := strings.LastIndex(command, "&& "); strings.HasPrefix(command, "cd ") && i > 0 && strings.Count(command, "&&") == 1 {
 		command = command[i+3:]
 	}
-	at := display.FindStringSubmatch(strings.TrimSpace(command))
+	at := display().FindStringSubmatch(strings.TrimSpace(command))
 	if at == nil {
 		return "", 0, false
 	}

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -20,11 +20,11 @@ type newcomer struct {
 	line   func(line []byte, i int, id, dir string) []byte // line i of the session with its ID and folder; nil to leave it out
 }
 
-var notName = regexp.MustCompile(`[^A-Za-z0-9]`)
+var notName = plain.Pattern(`[^A-Za-z0-9]`)
 
 var newcomers = map[*Agent]newcomer{
 	claude: {
-		folder: func(dir string) string { return notName.ReplaceAllString(dir, "-") },
+		folder: func(dir string) string { return notName().ReplaceAllString(dir, "-") },
 		line: func(line []byte, _ int, id, dir string) []byte {
 			return placed(placed(line, "sessionId", id), "cwd", dir)
 		},

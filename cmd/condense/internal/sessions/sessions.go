@@ -58,7 +58,7 @@ func (a *Agent) folder() (string, error) {
 // CheckID reports whether the text has the form of the agent's IDs, which cannot be a path, a pattern or a flag.
 func (a *Agent) CheckID(id string) error {
 	if a.id != nil {
-		if !a.id.MatchString(id) {
+		if !a.id().MatchString(id) {
 			return fmt.Errorf("%q is not the ID of a session of %s: want one as in ses_277daa810ffePOBsdfS6gm8uA2", id, a.Title)
 		}
 		return nil
