@@ -81,8 +81,11 @@ func (r *recalling) find(name string) (found []recall.Piece, err error) {
 		}
 		return s.All(), nil
 	case refs == nil:
+		if text, err := own.Text(&recall.FileAt{Name: name}); err == nil || errors.Is(err, recall.ErrSeveral) {
+			return text, err
+		}
 		_, err := messageNamed(own.Journal, name)
-		return nil, fmt.Errorf("%w; a number is such as m41 or m41.2, a handle has ten digits of 0-9 and a-f", err)
+		return nil, fmt.Errorf("%w; a number is such as m41 or m41.2, a handle has ten digits of 0-9 and a-f; %s; the output for all of them can be searched with grep", err, own.Has())
 	}
 	for _, ref := range refs {
 		pieces, err := r.referred(ref)
