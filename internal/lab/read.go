@@ -136,7 +136,7 @@ func readJournal(d *transcript.Document, s *score.Session) {
 		}
 		s.Messages = append(s.Messages, e.Original)
 		o := origins(&talk, &e.Original)
-		if d.Origin == "claudecode" && e.Original.Program && onlyText(e.Original.Parts) {
+		if d.Origin == "claudecode" && e.Original.Program && !slices.ContainsFunc(e.Original.Parts, func(p core.Part) bool { _, ok := p.(core.Text); return !ok }) {
 			o = slices.Repeat([]score.Origin{score.OriginInjected}, len(e.Original.Parts))
 		}
 		s.Origins = append(s.Origins, o)
@@ -168,10 +168,6 @@ func readJournal(d *transcript.Document, s *score.Session) {
 		}
 		s.Compactions = append(s.Compactions, *k)
 	}
-}
-
-func onlyText(parts []core.Part) bool {
-	return !slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.Text); return !ok })
 }
 
 func textOf(parts []core.Part) string {

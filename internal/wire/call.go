@@ -233,7 +233,7 @@ func (c *call) next() (*condensepb.CondenseResponse, int, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, 0, broken("the call ended without an answer")
-		case tooLarge(err):
+		case status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max"): // callOptions limit it
 			return nil, 0, broken("%s", status.Convert(err).Message())
 		case err != nil:
 			return nil, 0, err
@@ -265,11 +265,6 @@ func (c *call) next() (*condensepb.CondenseResponse, int, error) {
 		}
 		return env, len(whole), nil
 	}
-}
-
-// tooLarge reports whether err is gRPC's refusal of a message above callOptions' limit.
-func tooLarge(err error) bool {
-	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max")
 }
 
 func broken(format string, args ...any) error {

@@ -105,7 +105,8 @@ func (w *Watcher) Answer() Answer {
 		w.event()
 	}
 	a := w.Seen()
-	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !isThrottle(a.ErrorType) && remote.IsContextLength(&vendorError{a})
+	throttled := strings.HasPrefix(a.ErrorType, "rate_limit") || strings.HasPrefix(strings.ToLower(a.ErrorType), "throttling") // whatever its text is
+	a.Overflow = (a.ErrorText != "" || a.ErrorType != "") && !throttled && remote.IsContextLength(&vendorError{a})
 	return a
 }
 
@@ -125,11 +126,6 @@ func (w *Watcher) Seen() Answer {
 
 // Refused tells the watcher that the answer is an error whose type is in its header, as Amazon's are.
 func (w *Watcher) Refused(kind string) { w.refused, _, _ = strings.Cut(kind, ":") }
-
-// isThrottle reports whether the type of an error says that there were too many requests, whatever its text is.
-func isThrottle(kind string) bool {
-	return strings.HasPrefix(kind, "rate_limit") || strings.HasPrefix(strings.ToLower(kind), "throttling")
-}
 
 // A vendorError is the error of an answer.
 type vendorError struct{ a Answer }

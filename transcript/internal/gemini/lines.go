@@ -188,7 +188,7 @@ func (r *lineReader) replace(s *stage) error {
 	last, after := -1, ""
 	for _, m := range s.order[:s.set] {
 		i, was := at[m.id]
-		if !was || i < last || !sameShape(r.live[i].messages, m.messages) {
+		if !was || i < last || !slices.EqualFunc(r.live[i].messages, m.messages, func(x, y core.Message) bool { return x.Role == y.Role }) {
 			continue
 		}
 		last = i
@@ -226,9 +226,4 @@ func (r *lineReader) replace(s *stage) error {
 		return nil
 	}
 	return r.File.Journal.Condense(c)
-}
-
-// sameShape reports whether a and b differ in nothing but the content of messages.
-func sameShape(a, b []core.Message) bool {
-	return slices.EqualFunc(a, b, func(x, y core.Message) bool { return x.Role == y.Role })
 }

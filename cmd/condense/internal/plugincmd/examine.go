@@ -48,6 +48,7 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	}
 	findings := findingsOf(report)
 	if report.Stopped == nil {
+		findings = append(findings, l.tell(ctx, plugin)...)
 		longer, err := trial.WorkAfterCancel(ctx, coretest.HalfRequest(longSession()))
 		if err != nil {
 			return err
@@ -60,6 +61,9 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 		}
 	}
 	printVerdicts(a.Stdout, report, findings, time.Since(begun), t.verbose)
+	for _, u := range l.Untrue {
+		term.Printf(a.Stdout, "  untrue    %s (a warning): %s\n", u.Case, u.Text)
+	}
 	l.examined(report, findings)
 
 	tried, faulty, err := tryTraces(ctx, a, plugin, d.Name, t)
@@ -76,6 +80,32 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	}
 	term.Printf(a.Stdout, "\nno faults\n")
 	return nil
+}
+
+// untrue says of each kind of fact how a view is not true to it.
+var untrue = map[string]string{
+	"words": "gone, the user's words", "others": "given as the user's, and not their words", "old": "shown as it was, without what replaced it",
+	"made": "gone, the name of something started or created",
+}
+
+// tell adds the facts to which views of the plugin are not true. Lost words of the user are findings if it promises to keep them. A case
+// that it declines tells nothing.
+func (l *testListing) tell(ctx context.Context, plugin core.CondensationProvider) (all []finding) {
+	for _, t := range coretest.Truths() {
+		res, err := plugin.Condense(ctx, coretest.HalfRequest(t.Messages))
+		if err != nil {
+			continue
+		}
+		for _, f := range t.Faults(res.Messages) {
+			text := fmt.Sprintf("%s: %q", untrue[f.Kind], f.Text)
+			if f.Kind == "words" && l.Abilities&core.KeepsWords != 0 {
+				all = append(all, finding{fault{"declared-abilities", text}, t.Name, t.About})
+				continue
+			}
+			l.Untrue = append(l.Untrue, findingListing{Rule: f.Kind, Case: t.Name, Text: text})
+		}
+	}
+	return all
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

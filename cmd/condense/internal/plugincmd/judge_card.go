@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,8 +79,9 @@ type judgeMode struct {
 	Alone   *lab.Estimate  `json:"alone,omitempty"`
 	Left    *lab.Estimate  `json:"left,omitempty"`
 	Against []judgeAgainst `json:"against"`
-	// Shares of what its own views say: lines as the user's that are not, lines of files that were replaced since, and identifiers of
+	// Shares of what its own views say: sentences of the user, lines as the user's that are not, lines of files that were replaced since, and identifiers of
 	// started or created things that are still there. Null where there was nothing to tell by.
+	Words       *lab.Estimate `json:"words"`
 	WrongAuthor *lab.Estimate `json:"wrong_author"`
 	Superseded  *lab.Estimate `json:"superseded"`
 	Outcomes    *lab.Estimate `json:"outcomes"`
@@ -148,7 +150,7 @@ func (c *judgeCard) measured(r *lab.Report) {
 			Mode: t.Mode, Kept: judgeValue(t, judgedChain, lab.MeasurePanel), Own: judgeValue(t, judgedChain, lab.MeasureOwn),
 			Alone: judgeValue(t, judgedAlone, lab.MeasurePanel), Left: judgeValue(t, judgedAlone, lab.MeasureKept), Against: []judgeAgainst{},
 			WrongAuthor: judgeValue(t, judgedAlone, "wrong_author"), Superseded: judgeValue(t, judgedAlone, "superseded"),
-			Outcomes: judgeValue(t, judgedAlone, "outcomes"),
+			Outcomes: judgeValue(t, judgedAlone, "outcomes"), Words: judgeValue(t, judgedAlone, lab.MeasureUser),
 		}
 		for _, b := range judgeBuiltins {
 			m.against(r, t, judgedChain, b.name, b.name)
@@ -284,8 +286,13 @@ func (c *judgeCard) worth() string {
 		return "no recorded session could be measured"
 	}
 	text := fmt.Sprintf("by itself it leaves %.2f of the tokens, and %.2f of what was needed later", m.Left.Mean, m.Alone.Mean)
-	if w, s := mean(m.WrongAuthor), mean(m.Superseded); w > 0 || s > 0 {
-		text += fmt.Sprintf("; untrue: %.3f of the user's lines, %.3f of files' lines", w, s)
+	all := &lab.Estimate{Mean: 1} // where nothing could be lost
+	for i, share := range []float64{1 - cmp.Or(m.Words, all).Mean, mean(m.WrongAuthor), mean(m.Superseded), 1 - cmp.Or(m.Outcomes, all).Mean} {
+		if share > 0 {
+			text += fmt.Sprintf("; %.3f of %s", share, [...]string{
+				"the user's words are gone", "the user's lines are not theirs", "files' lines were replaced since", "started or created things are gone",
+			}[i])
+		}
 	}
 	for _, a := range m.Against {
 		if a.Own {

@@ -84,27 +84,26 @@ func readFloors(name string) (*floors, error) {
 	return f, errors.Join(errs...)
 }
 
-// limits are the floors that are one number. Most says that it is the most, not the least.
-var limits = map[string]struct {
+// A limit is a floor that is one number. Most says that it is the most, not the least.
+type limit struct {
 	most  bool
 	text  string
 	value func(*judgeCard) (value float64, known bool)
-}{
-	"retention": {false, "of what was needed later is kept", func(c *judgeCard) (float64, bool) {
-		return mean(c.all().Kept), c.all().Kept != nil
-	}},
-	"own": {false, "of the saving is its own", func(c *judgeCard) (float64, bool) {
-		return mean(c.all().Own), c.all().Own != nil
-	}},
-	"wrong_author": {true, "of the lines given as the user's are not", func(c *judgeCard) (float64, bool) {
-		return mean(c.all().WrongAuthor), true
-	}},
-	"superseded": {true, "of the lines of files were replaced since", func(c *judgeCard) (float64, bool) {
-		return mean(c.all().Superseded), true
-	}},
-	"outcomes": {false, "of the identifiers of started or created things stay", func(c *judgeCard) (float64, bool) {
-		return mean(c.all().Outcomes), c.all().Outcomes != nil
-	}},
+}
+
+// share is a limit of a share. Where nothing was measured, there is nothing above the most.
+func share(most bool, text string, of func(*judgeMode) *lab.Estimate) limit {
+	return limit{most, text, func(c *judgeCard) (float64, bool) { e := of(c.all()); return mean(e), most || e != nil }}
+}
+
+var limits = map[string]limit{
+	"retention":    share(false, "of what was needed later is kept", func(m *judgeMode) *lab.Estimate { return m.Kept }),
+	"own":          share(false, "of the saving is its own", func(m *judgeMode) *lab.Estimate { return m.Own }),
+	"words":        share(false, "of the user's words stay", func(m *judgeMode) *lab.Estimate { return m.Words }),
+	"wrong_author": share(true, "of the lines given as the user's are not", func(m *judgeMode) *lab.Estimate { return m.WrongAuthor }),
+	"superseded":   share(true, "of the lines of files were replaced since", func(m *judgeMode) *lab.Estimate { return m.Superseded }),
+	"outcomes":     share(false, "of the identifiers of started or created things stay", func(m *judgeMode) *lab.Estimate { return m.Outcomes }),
+
 	"acted":     {false, "conformance cases in which it acted", func(c *judgeCard) (float64, bool) { return float64(c.Conformance.Acted), true }},
 	"ms_per_mb": {true, "ms per MB at the 95th percentile", func(c *judgeCard) (float64, bool) { return c.Recorded.MSPerMB95, c.Recorded.MSPerMB95 > 0 }},
 	"memory_mb": {true, "MB of memory", func(c *judgeCard) (float64, bool) {
@@ -123,7 +122,7 @@ func mean(e *lab.Estimate) float64 {
 const notWorse = "not_worse"
 
 // floorKeys are the keys of a file, in the order of the documentation.
-var floorKeys = []string{notWorse, "retention", "own", "wrong_author", "superseded", "outcomes", "acted", "ms_per_mb", "memory_mb"}
+var floorKeys = []string{notWorse, "retention", "own", "words", "wrong_author", "superseded", "outcomes", "acted", "ms_per_mb", "memory_mb"}
 
 func (f *floors) add(p tree.Pair) error {
 	if p.Key == notWorse {

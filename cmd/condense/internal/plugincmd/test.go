@@ -116,6 +116,7 @@ type testListing struct {
 	ReadyMS       float64            `json:"ready_ms"`
 	Cases         []caseListing      `json:"cases"`
 	Findings      []findingListing   `json:"findings"`
+	Untrue        []findingListing   `json:"untrue,omitempty"`  // of [coretest.Truths]: warnings, with the kind of the fact as rule
 	Acted         int                `json:"acted"`             // cases in which it changed a conversation
 	Deterministic *bool              `json:"deterministic"`     // null if it gave no answer that could be compared
 	Stopped       string             `json:"stopped,omitempty"` // why cases were left out

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,12 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-func main() { pluginsdk.Main(strategy) }
+func main() {
+	if filepath.Base(os.Args[0]) == "keeper" { // it promises what it does not keep
+		strategy = strategy.Only(core.Hides | core.Rewrites | core.Inserts | core.AsksModels | core.KeepsWords)
+	}
+	pluginsdk.Main(strategy)
+}
 
 var strategy = registry.Define("keep_last",
 	"Keeps the first question and the last messages. A plugin for tests.",
