@@ -248,7 +248,7 @@ func TestNumbersAfterHandoffs(t *testing.T) {
 				cmd := exec.Command("condense", "mcp", "--agent", one.Name)
 				client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Minute}, nil)
 				must(t, err)
-				defer client.Close()
+				defer client.Close() //nolint:errcheck // the process is not the subject
 				first := at(numbers[0])
 				res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "recall", Arguments: map[string]any{"what": "m" + strconv.Itoa(first), "tokens": 10_000}})
 				must(t, err)

@@ -47,7 +47,7 @@ func Fresh(view []core.Message, from, most int) []int {
 	for i := len(view) - 1; i >= max(0, from) && len(calls) > 0; i-- {
 		size, recalled := 0, false
 		for _, p := range view[i].Parts {
-			size += textSize(p)
+			size += core.ContentBytes(p)
 			r, ok := p.(core.ToolResult)
 			recalled = recalled || ok && calls[r.CallID] && !r.IsError
 		}
@@ -78,20 +78,4 @@ func ResultNumber(parts []core.Part, part int) int {
 		return 0
 	}
 	return nth
-}
-
-// textSize returns the bytes of text in a part.
-func textSize(p core.Part) (n int) {
-	switch p := p.(type) {
-	case core.Text:
-		n = len(p)
-	case core.ToolCall:
-		n = len(p.Args)
-	case core.ToolResult:
-		for _, c := range p.Content {
-			n += textSize(c)
-		}
-	case core.Image, core.Reasoning, core.Opaque:
-	}
-	return n
 }

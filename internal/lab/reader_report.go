@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/condensehq/condense/core"
@@ -102,4 +103,20 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 		}
 	}
 	return sum / float64(max(1, asked)), asked
+}
+
+// Answered is [ReaderReport.Share] in words, with a 95 % interval over the sessions.
+func (r *ReaderReport) Answered(budget, strategy, kind string) string {
+	var shares []float64
+	for i := range r.Answers {
+		one := ReaderReport{Answers: r.Answers[i : i+1]}
+		if share, asked := one.Share(budget, strategy, kind); asked > 0 {
+			shares = append(shares, share)
+		}
+	}
+	share, asked := r.Share(budget, strategy, kind)
+	if e, _ := newSampler(1).estimate(shares); e.Sessions > 1 {
+		return fmt.Sprintf("%.2f [%.2f, %.2f] of %d", share, e.Low, e.High, asked)
+	}
+	return fmt.Sprintf("%.2f of %d", share, asked)
 }

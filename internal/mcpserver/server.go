@@ -179,42 +179,77 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	if sel.Lines, err = recall.ParseLines(string(in.Lines)); err != nil {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
-	patterns := []string{in.Grep, "(?i)" + in.Grep} // the second if the first finds nothing
-	if _, err := recall.ParsePattern(in.Grep); err != nil {
-		return nil, fmt.Errorf("grep: %w", err)
+	if in.Grep != "" {
+		if sel.Grep, err = recall.ParsePattern(in.Grep); err != nil {
+			return nil, fmt.Errorf("grep: %w", err)
+		}
 	}
 	pieces, err := named(ctx, st, in)
-	if words := string(in.What); errors.Is(err, errNoReference) && words != "" && in.Grep == "" { // a symbol or a pattern: its lines are the answer
-		patterns = []string{"(?i)" + regexp.QuoteMeta(words), "(?i)" + words}
-		in = &recallArgs{Of: in.Of, Grep: words, Tokens: in.Tokens, Offset: in.Offset}
-		pieces, err = named(ctx, st, in)
+	if what := string(in.What); errors.Is(err, errNoReference) && what != "" && in.Grep == "" { // a symbol or a pattern: its lines are the answer
+		in.What, in.Grep = "", "(?i)"+regexp.QuoteMeta(what)
+		if _, fault := recall.ParsePattern(what); fault == nil {
+			in.Grep += "|" + what
+		}
+		return recallTool(ctx, st, in)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if sel != (recall.Selection{}) { // lines are those of a result, not of its call
+	if sel != (recall.Selection{Grep: sel.Grep}) { // lines are those of a result, not of its call
 		pieces = slices.DeleteFunc(pieces, func(p recall.Piece) bool { return p.Context })
 	}
 	sel.Short = len(in.names()) == 0 // in the whole conversation
-	limit := maxText
-	if in.Tokens > 0 {
-		limit = min(in.Tokens, maxTokens) * perToken
+	limit := perToken * min(cmp.Or(max(in.Tokens, 0), maxText/perToken), maxTokens)
+	page, err := recall.Select(ctx, pieces, &sel, in.Offset, limit)
+	if in.Grep != "" && !strings.HasPrefix(in.Grep, "(?i)") && (err == nil && page.Total == 0 || err != nil && in.Offset > 0) {
+		in.Grep = "(?i)" + in.Grep // in another case
+		return recallTool(ctx, st, in)
 	}
-	var page *recall.Page
-	for _, pattern := range patterns {
-		if in.Grep != "" {
-			if sel.Grep, err = recall.ParsePattern(pattern); err != nil {
-				break // words that are no pattern
-			}
-		}
-		if page, err = recall.Select(ctx, pieces, &sel, in.Offset, limit); in.Grep == "" || err == nil && page.Total > 0 {
-			break
-		}
-	}
-	if page == nil {
+	if err != nil {
 		return nil, err
 	}
-	return st.page(page, pieces, &sel), nil
+	var texts []string
+	returned := 0
+	if len(pieces) != 1 {
+		page.Chunks = slices.DeleteFunc(page.Chunks, func(c recall.Chunk) bool { return c.Text == "" })
+		pieces = nil
+		for _, c := range page.Chunks {
+			pieces = append(pieces, *c.Piece)
+		}
+		if n := len(page.Chunks); n == 0 {
+			return []string{recalledMark + "no line matches, in lower and upper case; try one word of it, or its stem; " + st.Conversation.Own.Has() + "]"}, nil
+		} else if n > maxPlaces && sel.Grep != nil {
+			page.Chunks, page.Next = page.Chunks[:maxPlaces], 0
+			texts = append(texts, fmt.Sprintf("[condense recall: lines match in %d places or more, these are the first %d; use a pattern that matches fewer]", n, maxPlaces))
+		}
+	}
+	for _, c := range page.Chunks {
+		returned += len(c.Text)
+		head := recalledMark + where(c.Piece) + "; " + c.What
+		switch {
+		case c.Text == "":
+			texts = append(texts, head+"; nothing to show: try a shorter pattern, grep alone, or lines]")
+		case strings.TrimSpace(c.Text) == "": // APIs refuse a text of white space
+			texts = append(texts, fmt.Sprintf("%s; only white space: %+q]", head, c.Text))
+		case sel.Grep != nil:
+			texts = append(texts, head+"; old content, each line after its number; "+notSaid+"]", c.Text)
+		case c.Piece.Decoded != "":
+			texts = append(texts, head+"; the arguments, decoded; "+notSaid+"]", c.Text)
+		default:
+			texts = append(texts, head+"; old content, verbatim; "+notSaid+"]", c.Text)
+		}
+	}
+	if shown := cmp.Or(page.Next, page.Total) - page.Offset; shown < page.Total {
+		next := "the end"
+		if page.Next > 0 {
+			next = fmt.Sprintf("next: offset %d", page.Next)
+		}
+		texts = append(texts, fmt.Sprintf(recalledMark+"%s of %s bytes; %s]", size.Group(shown), size.Group(page.Total), next))
+	}
+	if st.Recalled != nil {
+		st.Recalled(pieces, returned)
+	}
+	return texts, nil
 }
 
 func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, error) {

@@ -77,13 +77,11 @@ func fileIn(known *ledger.Ledger, name string) (found *ledger.File, err error) {
 	for _, f := range known.Files {
 		paths, bases = append(paths, f.Path), append(bases, path.Base(f.Path))
 		at, fits := "/"+f.Path, 0
-		switch {
-		case at == name:
-			fits = 3
-		case strings.HasSuffix(at, name), strings.HasSuffix(name, at):
-			fits = 2
-		case strings.HasSuffix(strings.ToLower(at), strings.ToLower(name)):
-			fits = 1
+		low := strings.HasSuffix(strings.ToLower(at), strings.ToLower(name))
+		for i, is := range []bool{low, strings.HasSuffix(at, name) || strings.HasSuffix(name, at), at == name} {
+			if is {
+				fits = i + 1
+			}
 		}
 		if fits > best {
 			best, matches = fits, nil

@@ -41,9 +41,6 @@ var (
 	trailing  = plain.Pattern(`(?m)()() m` + numberDigits + `$`)
 )
 
-// aside are words before a reference that say nothing.
-var aside = map[string]bool{"": true, "message": true, "messages": true, "number": true, "result": true, "recall": true, "handle": true}
-
 // ParseRefs parses references separated by commas or spaces. Text can also be a line that begins with some, or the stub of
 // a provider with one handle or number. Without any the result is nil.
 func ParseRefs(text string) (refs []Ref) {
@@ -52,7 +49,7 @@ func ParseRefs(text string) (refs []Ref) {
 		at := refWord().FindStringSubmatch(word)
 		if at != nil {
 			refs = append(refs, refOf(at))
-		} else if refs != nil || !aside[word] {
+		} else if refs != nil || !strings.Contains("  message messages number result recall handle ", " "+word+" ") {
 			break
 		}
 	}

@@ -11,38 +11,26 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
 // Lines is a range of lines, counted from 1, both included; 0 is an open end.
 type Lines struct{ From, To int }
 
+var linesForm = plain.Pattern(`^(?:(0*[1-9][0-9]{0,8})|(0*[1-9][0-9]{0,8})?-(0*[1-9][0-9]{0,8})?)$`)
+
 // ParseLines reads "10-40", "10-", "-40" or "10". An empty text is the range of all lines.
-func ParseLines(text string) (Lines, error) {
-	var r Lines
+func ParseLines(text string) (r Lines, err error) {
 	if text == "" {
 		return r, nil
 	}
-	wrong := fmt.Errorf("%q: want lines such as 10-40, counted from 1", text)
-	from, to, isRange := strings.Cut(text, "-")
-	if !isRange {
-		to = from
+	if m := linesForm().FindStringSubmatch(text); m != nil {
+		r.From, _ = strconv.Atoi(m[1] + m[2]) // empty for an open end
+		r.To, _ = strconv.Atoi(m[1] + m[3])
 	}
-	for _, end := range []struct {
-		text string
-		n    *int
-	}{{from, &r.From}, {to, &r.To}} {
-		if end.text == "" {
-			continue
-		}
-		n, err := strconv.Atoi(end.text)
-		if err != nil || n < 1 {
-			return Lines{}, wrong
-		}
-		*end.n = n
-	}
-	if from == "" && to == "" || r.To > 0 && r.To < r.From {
-		return Lines{}, wrong
+	if r == (Lines{}) || r.To > 0 && r.To < r.From {
+		return Lines{}, fmt.Errorf("%q: want lines such as 10-40, counted from 1", text)
 	}
 	return r, nil
 }

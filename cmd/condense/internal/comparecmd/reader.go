@@ -151,17 +151,15 @@ func writeReader(w io.Writer, r *lab.ReaderReport, md bool, width int) {
 		}
 		for _, name := range names {
 			l := lines[name]
-			share, asked := r.Share(budget, name, "")
-			row := []any{name, size.Group(l.tokens / l.n), fmt.Sprintf("%.2f of %d", share, asked)}
+			row := []any{name, size.Group(l.tokens / l.n), r.Answered(budget, name, "")}
 			for _, k := range r.Kinds {
-				of, n := r.Share(budget, name, k)
-				row = append(row, fmt.Sprintf("%.2f of %d", of, n))
+				row = append(row, r.Answered(budget, name, k))
 			}
 			table.Row(append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))...)
 		}
 		printTable(w, table, "budget "+budget+": questions answered", md, width)
 	}
-	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. One reader a view and session: differences under 0.05 are noise.\n",
+	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. In brackets a 95 %% interval over sessions; one reader a view: differences\nunder 0.05 are noise.\n",
 		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Hinder != "" {

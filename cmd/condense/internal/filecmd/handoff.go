@@ -6,22 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/sessions"
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
 func handoffCommand(a *cli.App) *cobra.Command {
-	var names []string
-	for _, agent := range sessions.Agents() {
-		names = append(names, agent.Name)
-	}
-	var (
-		r        = resumption{App: a}
-		from, to string
-		force    bool
-		quiet    bool
-	)
+	names, r := agentNames(), resumption{App: a}
+	var from, to string
 	known := strings.Join(names, ", ")
 	cmd := &cobra.Command{
 		Use:   "handoff --from AGENT --to AGENT [ID]",
@@ -53,24 +43,12 @@ session itself is not changed. Thinking and encrypted reasoning, which only the 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.find(cmd.Context(), from, args); err != nil {
-				return err
-			}
-			defer r.session.Close()
-			if force {
-				r.turn.Trigger = core.TriggerManual
-			}
-			return r.do(cmd, agentOf(to), false, quiet)
+			return r.start(cmd, from, to, args, false)
 		},
 	}
-	r.flags(a, cmd)
-	r.chainFlags(a, cmd)
-	a.LimitFlag(cmd)
-	f := cmd.Flags()
+	f := r.newFlags(cmd)
 	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+known)
 	f.StringVar(&to, "to", "", "the `agent` that goes on")
-	f.BoolVar(&force, "force", false, "condense even if it is not due")
-	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
 	cli.Complete(cmd, "from", names)
 	cli.Complete(cmd, "to", names)
 	return cmd

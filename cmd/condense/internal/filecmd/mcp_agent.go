@@ -22,14 +22,7 @@ import (
 
 // served are the agents whose session can be found.
 func served() []string {
-	names := hook.Agents()
-	for _, a := range sessions.Agents() {
-		if !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return slices.Compact(slices.Sorted(slices.Values(append(agentNames(), hook.Agents()...))))
 }
 
 // An agentSession serves the session of an agent: the agent's own record, if it can be read, and the originals that a

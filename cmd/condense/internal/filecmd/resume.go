@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
@@ -24,13 +25,8 @@ import (
 )
 
 func resumeCommand(a *cli.App) *cobra.Command {
-	var names []string
-	for _, agent := range sessions.Agents() {
-		names = append(names, agent.Name)
-	}
-	r := resumption{App: a}
-	var ask string
-	var force, show, quiet bool
+	names, r := agentNames(), resumption{App: a}
+	var show bool
 	cmd := &cobra.Command{
 		Use:   "resume " + strings.Join(names, "|") + " [ID]",
 		Short: "Go on with a recorded session of an agent, condensed",
@@ -61,25 +57,12 @@ for Claude Code, OpenCode and pi, and its seal for Copilot CLI: models refuse it
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.find(cmd.Context(), args[0], args[1:]); err != nil {
-				return err
-			}
-			defer r.session.Close()
-			r.turn.Instructions = ask
-			if force {
-				r.turn.Trigger = core.TriggerManual
-			}
-			return r.do(cmd, r.session.Agent, show, quiet)
+			return r.start(cmd, args[0], args[0], args[1:], show)
 		},
 	}
-	r.flags(a, cmd)
-	r.chainFlags(a, cmd)
-	a.LimitFlag(cmd)
-	f := cmd.Flags()
-	f.StringVar(&ask, "instructions", "", "`text` with your instructions, for providers that use it")
-	f.BoolVar(&force, "force", false, "condense even if it is not due")
+	f := r.newFlags(cmd)
+	f.StringVar(&r.turn.Instructions, "instructions", "", "`text` with your instructions, for providers that use it")
 	f.BoolVar(&show, "print", false, "show what would be done, and write nothing")
-	f.BoolVarP(&quiet, "quiet", "q", false, "no report on standard error")
 	cli.CompleteArgument(cmd, func() []string { return names })
 	return cmd
 }
@@ -88,8 +71,39 @@ for Claude Code, OpenCode and pi, and its seal for Copilot CLI: models refuse it
 type resumption struct {
 	*cli.App
 	selection
-	session *sessions.Session
-	turn    condense.Turn // from the flags
+	session      *sessions.Session
+	turn         condense.Turn // from the flags
+	force, quiet bool
+}
+
+// newFlags adds the flags of a new session.
+func (r *resumption) newFlags(cmd *cobra.Command) *pflag.FlagSet {
+	r.flags(r.App, cmd)
+	r.chainFlags(r.App, cmd)
+	r.LimitFlag(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&r.force, "force", false, "condense even if it is not due")
+	f.BoolVarP(&r.quiet, "quiet", "q", false, "no report on standard error")
+	return f
+}
+
+// start makes a new session for an agent, from one of the same or of another agent.
+func (r *resumption) start(cmd *cobra.Command, from, to string, id []string, show bool) error {
+	if err := r.find(cmd.Context(), from, id); err != nil {
+		return err
+	}
+	defer r.session.Close()
+	if r.force {
+		r.turn.Trigger = core.TriggerManual
+	}
+	return r.do(cmd, agentOf(to), show, r.quiet)
+}
+
+func agentNames() (names []string) {
+	for _, agent := range sessions.Agents() {
+		names = append(names, agent.Name)
+	}
+	return names
 }
 
 // agentOf returns the named agent.
@@ -153,7 +167,7 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	c := condense.ResumeConversation(d.Journal)
 	if other {
 		turn.Window, turn.MaxOutput, vendor = 0, 0, nil // the other agent's model counts its own tokens
-		if turn.Dir, err = r.folder(); err != nil {
+		if turn.Dir, err = filepath.Abs(turn.Dir); err != nil {
 			return err
 		}
 		if turn.NoRecall && w.ids != nil {
@@ -264,16 +278,4 @@ func (r *resumption) command(id string) string {
 		command = "cd '" + strings.ReplaceAll(r.session.Dir, "'", `'\''`) + "' && " + command
 	}
 	return command
-}
-
-// folder returns the folder of the session, or the current one if it is gone.
-func (r *resumption) folder() (string, error) {
-	if dir, err := workingDir(r.session.Dir); r.session.Dir != "" && err == nil {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", errors.New("the folder of the session is gone; go to the folder to work in")
-	}
-	return dir, nil
 }

@@ -34,8 +34,7 @@ func consent(a *cli.App, agent *agents.Agent, program, value string) string {
 		term.Printf(a.Stderr, "condense: --account %s is not used: there is no terminal to ask on. Agree once on one, or set serve.account in a configuration of your own\n", value)
 		return ""
 	}
-	term.Printf(a.Stderr, "condense: --account %s has the agent's own model write an account of the conversation, about once each time that the window fills, with the agent's API key, never the login of a plan.\n"+
-		"condense: by the price table, with the conversation in the vendor's cache, one of %s tokens costs about %s\n", value, size.Group(accountPrompt), accountCosts(agent))
+	term.Printf(a.Stderr, "%s", accountText("--account "+value, value, agent.Name))
 	if !term.Confirm(a.Stdin, a.Stderr, "condense: use it?") {
 		term.Printf(a.Stderr, "condense: there will be no accounts in this run\n")
 		return config.AccountOff
@@ -59,10 +58,19 @@ var priced = map[string][]string{
 	agents.OpenAI:    {"gpt-5.6-terra", "gpt-5.6-sol"},
 }
 
+// accountText says what accounts by the agent's own model do and cost; it is empty for other values.
+func accountText(setting, value, agent string) string {
+	if value != config.AccountClient {
+		return ""
+	}
+	return "condense: " + setting + " has the agent's own model write an account of the conversation, about once each time that the window fills, with the agent's API key, never the login of a plan.\n" +
+		"condense: by the price table, with the conversation in the vendor's cache, one of " + size.Group(accountPrompt) + " tokens costs about " + accountCosts(agent) + "\n"
+}
+
 // accountCosts describes the cost of an account with models of the agent's vendors.
-func accountCosts(agent *agents.Agent) string {
+func accountCosts(agent string) string {
 	apis := []string{agents.Anthropic, agents.OpenAI}
-	switch agent.Name {
+	switch agent {
 	case "claude-code":
 		apis = apis[:1]
 	case "codex":
