@@ -106,7 +106,7 @@ func short(n int) string {
 // units returns the units of all messages but former extracts, oldest first.
 func (w *reading) units() []unit {
 	var out []unit
-	calls := map[string]int{} // passages, by the ID of the call
+	calls := map[string]int{} // passages, by the ID of the call, or by the tool if a text answers it
 	perToken := w.perToken()
 	for p := 0; p < len(w.c.Passages); {
 		pass := &w.c.Passages[p]
@@ -119,25 +119,23 @@ func (w *reading) units() []unit {
 		bytes := core.ContentBytes(was)
 		switch was := was.(type) {
 		case core.ToolCall:
-			calls[was.ID] = u.passages[0]
+			calls[was.ID], calls[pass.Name] = u.passages[0], u.passages[0]
 			continue
 		case core.ToolResult:
-			call := &Passage{Name: pass.Name, Target: pass.Target}
-			if c, ok := calls[was.CallID]; ok {
-				call = &w.c.Passages[c]
-				u.passages = append(u.passages, c)
-				bytes += core.ContentBytes(w.o.Original(&w.messages[call.Message], call.part))
-			}
-			if w.recalled(pass) || w.recalled(call) {
+			if !w.answered(&u, pass, calls, was.CallID, &bytes) {
 				continue
 			}
-			const perLine = 40 // bytes, of lines that an earlier condensation left out in place
-			if n := linesOf(endMark(w.original(pass))); n > 1 {
-				bytes += n * perLine
-			}
-			w.describe(&u, pass, call)
 		case core.Text:
-			if pass.partial || pass.rules != "" || float64(bytes) < unitText*perToken {
+			if pass.partial || pass.rules != "" {
+				continue
+			}
+			if pass.answers() && pass.Name != "" {
+				if !w.answered(&u, pass, calls, pass.Name, &bytes) {
+					continue
+				}
+				break
+			}
+			if float64(bytes) < unitText*perToken {
 				continue
 			}
 			u.tool, u.rank, u.subject = headings[pass.Kind]+":", heavy, w.firstWords(pass)
@@ -151,6 +149,23 @@ func (w *reading) units() []unit {
 		out = append(out, u)
 	}
 	return out
+}
+
+// answered describes u, the result in pass, with its call, which calls has, and adds the call's bytes. It reports false if the result needs
+// no line: it was recalled.
+func (w *reading) answered(u *unit, pass *Passage, calls map[string]int, key string, bytes *int) bool {
+	call := &Passage{Name: pass.Name, Target: pass.Target}
+	if c, ok := calls[key]; ok {
+		call = &w.c.Passages[c]
+		u.passages = append(u.passages, c)
+		*bytes += core.ContentBytes(w.o.Original(&w.messages[call.Message], call.part))
+	}
+	const perLine = 40 // bytes, of lines that an earlier condensation left out in place
+	if n := linesOf(endMark(w.original(pass))); n > 1 {
+		*bytes += n * perLine
+	}
+	w.describe(u, pass, call)
+	return !w.recalled(pass) && !w.recalled(call)
 }
 
 // perToken returns the bytes of content that a token of the conversation has.

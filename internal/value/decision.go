@@ -21,6 +21,8 @@ const (
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
 	reportEach    = 0.04
+	closingShare  = 0.12 // of the room
+	closingEach   = 0.03
 	questionShare = 0.03 // of the room
 	questionLong  = 150  // the most tokens of a question
 	answerLong    = 300  // bytes up to which a message of the user is an answer rather than a request
@@ -89,6 +91,28 @@ func (w claims) keepDecisions(context.Context) error {
 				continue // a shorter one may fit
 			}
 			w.take(s, cost)
+		}
+	}
+	return nil
+}
+
+// keepClosings keeps the best lines of the texts with which the assistant ended its turns, newest first: they say what was found and done,
+// and what can be done next.
+func (w claims) keepClosings(ctx context.Context) error {
+	room := float64(w.o.Room)
+	limit := w.spent() + closingShare*room
+	ended := false
+	for p, pass := range slices.Backward(w.c.Passages) {
+		switch {
+		case pass.Kind == dialog.KindUser && !pass.partial:
+			ended = true
+		case pass.Kind == dialog.KindToolCall || pass.answers():
+			ended = false
+		case ended && pass.Kind == dialog.KindAssistant && w.passages[p].mode == modeExtract:
+			ended = false
+			if _, err := w.fill(ctx, newQueue(w.candidates(p, p+1, w.eligible)), min(limit, w.spent()+closingEach*room)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

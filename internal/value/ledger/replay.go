@@ -17,18 +17,24 @@ import (
 // their index. An edit counts once its result has come and is not an error.
 func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog, from, to int) {
 	l.folder = dialog.Folder(messages)
-	calls := map[string]core.ToolCall{}
+	calls := map[*dialog.Use][]byte{} // the arguments
 	for i := range messages[:to] {
 		for j, p := range messages[i].Parts {
+			part := &d.Messages[i][j]
 			switch p := p.(type) {
 			case core.ToolCall:
-				calls[p.ID] = p
+				calls[part.Use] = []byte(p.Args)
 			case core.ToolResult:
-				part := &d.Messages[i][j]
-				if c, ok := calls[p.CallID]; ok && i >= from && !p.IsError && part.Use != nil && part.Use.Called {
-					l.result(&c, &part.Use.Info, part, &p, i)
+				if args, ok := calls[part.Use]; ok && i >= from && !p.IsError {
+					l.result(args, &part.Use.Info, textOf(part, &p), i)
 				}
-			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			case core.Text: // Cline answers in texts
+				for _, s := range part.Passages {
+					if args, ok := calls[s.Use]; ok && i >= from && s.Kind == dialog.KindToolResult && !s.Use.IsError {
+						l.result(args, &s.Use.Info, s.Text, i)
+					}
+				}
+			case core.Image, core.Reasoning, core.Opaque:
 			}
 		}
 	}
@@ -51,13 +57,18 @@ func textOf(part *dialog.Part, r *core.ToolResult) string {
 	return strings.Join(texts, "")
 }
 
-func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Part, r *core.ToolResult, m int) {
-	args := []byte(c.Args)
+// finalForm matches the text of a file that the editor of Cline or Roo Code saved: formatted, and perhaps changed by the user.
+var finalForm = regexp.MustCompile(`(?s)<final_file_content path="[^"]*">\n(.*)\n</final_file_content>`)
+
+func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) {
 	if !slices.Contains([]dialog.Family{dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand}, info.Family) {
 		return
 	}
-	text := textOf(part, r)
 	if failed(info, text) {
+		return
+	}
+	if saved := finalForm.FindStringSubmatch(text); saved != nil && info.File() != "" {
+		l.File(info.File()).Write(saved[1], m)
 		return
 	}
 	if info.Family != dialog.FamilyRead {
