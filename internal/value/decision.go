@@ -21,8 +21,8 @@ const (
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
 	reportEach    = 0.04
-	closingShare  = 0.12 // of the room
-	closingEach   = 0.03
+	closingShare  = 0.25 // of the room
+	closingEach   = 0.06
 	questionShare = 0.03 // of the room
 	questionLong  = 150  // the most tokens of a question
 	answerLong    = 300  // bytes up to which a message of the user is an answer rather than a request
