@@ -32,6 +32,7 @@ var allClaims = []claim{
 	{take: claims.keepReports, work: true},
 	{take: claims.keepNewestResults, work: true},
 	{take: claims.keepClosings, work: true},
+	{take: claims.keepSkeletons, work: true},
 	{take: claims.keepDecisions, work: true},
 	{take: claims.keepOutcomes, work: true},
 	{take: claims.keepRecent},

@@ -3,6 +3,7 @@ package value
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,6 +208,11 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 		}
 	case dialog.FamilyWrite, dialog.FamilyEdit:
 		u.rank, u.ends = heavy, w.inserted(call)
+		if info := dialog.ParseCall(call.Name, w.original(call)); len(info.Files) > 1 {
+			for _, f := range info.Files[1:] {
+				u.subject += ", " + path.Base(f.Path)
+			}
+		}
 	case dialog.FamilyCommand:
 		u.subject = dialog.BareCommand(call.Target)
 		program, _, _ := strings.Cut(u.subject, " ")

@@ -255,6 +255,9 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announ
 func (r *reader) call(i, j int, p *core.ToolCall, u *dialog.Use) {
 	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, part: j, Name: p.Name, Target: u.Info.Target, call: p.ID}, u.Info.File())
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
+		if len(toolcall.PatchIn([]byte(p.Args))) > 0 {
+			r.field = fieldNew
+		}
 		r.text(p.Args)
 	}
 	r.field = 0

@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"bytes"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -72,7 +72,7 @@ func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) 
 		return
 	}
 	if info.Family != dialog.FamilyRead {
-		if hunks := patchIn(args); len(hunks) > 0 {
+		if hunks := toolcall.PatchIn(args); len(hunks) > 0 {
 			l.patch(hunks, m)
 			return
 		}
@@ -157,24 +157,6 @@ func (f *File) cell(id string) string {
 		}
 	}
 	return ""
-}
-
-// patchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it.
-func patchIn(args []byte) []toolcall.Hunk {
-	if !bytes.Contains(args, []byte("*** Begin Patch")) {
-		return nil
-	}
-	for value := range toolcall.Values(args, toolcall.Patch|toolcall.Command) {
-		if rawjson.IsArray(value) {
-			for e := range rawjson.Elements(value) {
-				value = e
-			}
-		}
-		if hunks := toolcall.ApplyPatch(rawjson.Text(value)); len(hunks) > 0 {
-			return hunks
-		}
-	}
-	return nil
 }
 
 // patch applies the changes of a patch.
@@ -300,11 +282,66 @@ var (
 	writeForm = regexp.MustCompile(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
 )
 
-// runs forgets the files that a command removes or resets to an unknown state, and notes those that it changes.
+var (
+	// substitutes matches a command that replaces a text in a file, hereForm one that writes a file: before the text, or after its mark.
+	substitutes = regexp.MustCompile(`\bsed\s+-i(?:\s+''|\s+-E)?\s+(?:'s([/|#,])([^'\n]*)'|"s([/|#,])([^"$\x60\n]*)")\s+([^\s;&|]+)`)
+	escaped     = regexp.MustCompile(`\\(.)`)
+	hereForm    = regexp.MustCompile(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<-?\s*(['"]?)(\w+)['"]?|<<-?\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
+)
+
+// substitute applies a command that replaces a text without signs of a pattern in a known file, and returns the file; nil if it cannot.
+func (l *Ledger) substitute(at []string, m int) *File {
+	f := l.known(toolcall.CleanPath(strings.Trim(at[5], `'"`)))
+	parts := strings.Split(at[2]+at[4], at[1]+at[3])
+	if f == nil || len(parts) != 3 || strings.ContainsAny(parts[0], "*[]^$(){}+?|") || strings.Contains(parts[1], "&") {
+		return nil
+	}
+	old, text := escaped.ReplaceAllString(parts[0], "$1"), escaped.ReplaceAllString(parts[1], "$1")
+	if old == "" || !slices.ContainsFunc(f.Runs, func(r Run) bool { k, _, _ := r.find([]string{old}, 0); return k >= 0 }) {
+		return nil
+	}
+	f.Edit(old, text, true, m)
+	return f
+}
+
+// heredoc writes or appends the first text that a command has in itself, and returns the file and the command without the text; nil
+// if there is none, or the shell changed it.
+func (l *Ledger) heredoc(command string, m int) (f *File, rest string) {
+	at := hereForm.FindStringSubmatchIndex(command)
+	if at == nil {
+		return nil, command
+	}
+	part := func(k int) string { return command[max(0, at[2*k]):max(0, at[2*k+1])] }
+	text, rest, ended := strings.Cut(command[at[1]:], "\n"+part(4)+part(6))
+	if !ended || part(3)+part(5) == "" && strings.ContainsAny(text, "$`") {
+		return nil, command
+	}
+	f = l.File(strings.Trim(part(2)+part(8), `'"`))
+	if part(1)+part(7) == ">" {
+		f.Write(text, m)
+	} else {
+		f.Append(text, m)
+	}
+	return f, command[:at[1]] + rest
+}
+
+// runs applies what a command does to files if that is known. It forgets the files that the command removes or resets to an unknown state,
+// and notes those that it changes.
 func (l *Ledger) runs(command string, m int) {
+	done := map[*File]int{} // changes that were applied
+	for f, rest := l.heredoc(command, m); f != nil; f, rest = l.heredoc(rest, m) {
+		done[f]++
+		command = strings.Replace(rest, "<<", "", 1)
+		rest = command
+	}
+	for _, at := range substitutes.FindAllStringSubmatch(command, -1) {
+		if f := l.substitute(at, m); f != nil {
+			done[f]++
+		}
+	}
 	changes(command, func(w string, gone, changed bool) {
 		f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`)))
-		if f == nil {
+		if f == nil || done[f] > 0 && done[f] == strings.Count(command, path.Base(f.Path)) {
 			return
 		}
 		if gone {
