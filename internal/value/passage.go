@@ -281,7 +281,7 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 			continue
 		}
 		for _, s := range part.Answer(k, t) {
-			if s.Kind == dialog.KindToolResult {
+			if s.Kind == dialog.KindToolResult || p.IsError && len(part.Answer(k, t)) == 1 { // Claude Code puts an error into an element
 				r.answer(of, file, s.Text, p.IsError)
 			} else {
 				r.add(Passage{Kind: dialog.KindInjected, Message: i, part: j, content: k, call: p.CallID}, "", s.Text)
