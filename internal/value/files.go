@@ -28,7 +28,7 @@ const (
 	sinceMark = ", edited since"
 
 	filesMost  = 2500 // tokens
-	filesLeast = 300  // with less room there is none
+	filesLeast = 120  // with less room there is none
 	// filesNear is the number of newest messages, one of which must have read or changed a file for its blocks to
 	// qualify.
 	filesNear = 40

@@ -91,8 +91,13 @@ func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) 
 			l.edits(l.File(info.File()), args, m)
 		}
 	case dialog.FamilyCommand:
-		l.runs(info.Target, m)
+		dir := toolcall.First(args, toolcall.Folder)
+		if at := cdForm.FindStringSubmatch(info.Target); at != nil {
+			dir = within(dir, at[1])
+		}
+		l.runs(info.Target, dir, m)
 		if file, first, ok := displayed(info.Target); ok {
+			file = within(dir, file)
 			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex begins with how the command ended
 			if !cut {
 				body = text
@@ -289,9 +294,21 @@ var (
 	hereForm    = regexp.MustCompile(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<-?\s*(['"]?)(\w+)['"]?|<<-?\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
 )
 
+// cdForm matches the change of the folder at the beginning of a command.
+var cdForm = regexp.MustCompile(`^cd ['"]?([^\s;&|'"$~]+)['"]? *&&`)
+
+// within returns the path of a file that a command in a folder names. The folder may be unknown.
+func within(dir, name string) string {
+	name = toolcall.CleanPath(strings.Trim(name, `'"`))
+	if dir == "" || name[0] == '/' || len(name) > 1 && name[1] == ':' {
+		return name
+	}
+	return toolcall.CleanPath(dir + "/" + name)
+}
+
 // substitute applies a command that replaces a text without signs of a pattern in a known file, and returns the file; nil if it cannot.
-func (l *Ledger) substitute(at []string, m int) *File {
-	f := l.known(toolcall.CleanPath(strings.Trim(at[5], `'"`)))
+func (l *Ledger) substitute(at []string, dir string, m int) *File {
+	f := l.known(within(dir, at[5]))
 	parts := strings.Split(at[2]+at[4], at[1]+at[3])
 	if f == nil || len(parts) != 3 || strings.ContainsAny(parts[0], "*[]^$(){}+?|") || strings.Contains(parts[1], "&") {
 		return nil
@@ -306,7 +323,7 @@ func (l *Ledger) substitute(at []string, m int) *File {
 
 // heredoc writes or appends the first text that a command has in itself, and returns the file and the command without the text; nil
 // if there is none, or the shell changed it.
-func (l *Ledger) heredoc(command string, m int) (f *File, rest string) {
+func (l *Ledger) heredoc(command, dir string, m int) (f *File, rest string) {
 	at := hereForm.FindStringSubmatchIndex(command)
 	if at == nil {
 		return nil, command
@@ -316,7 +333,7 @@ func (l *Ledger) heredoc(command string, m int) (f *File, rest string) {
 	if !ended || part(3)+part(5) == "" && strings.ContainsAny(text, "$`") {
 		return nil, command
 	}
-	f = l.File(strings.Trim(part(2)+part(8), `'"`))
+	f = l.File(within(dir, part(2)+part(8)))
 	if part(1)+part(7) == ">" {
 		f.Write(text, m)
 	} else {
@@ -327,20 +344,20 @@ func (l *Ledger) heredoc(command string, m int) (f *File, rest string) {
 
 // runs applies what a command does to files if that is known. It forgets the files that the command removes or resets to an unknown state,
 // and notes those that it changes.
-func (l *Ledger) runs(command string, m int) {
+func (l *Ledger) runs(command, dir string, m int) {
 	done := map[*File]int{} // changes that were applied
-	for f, rest := l.heredoc(command, m); f != nil; f, rest = l.heredoc(rest, m) {
+	for f, rest := l.heredoc(command, dir, m); f != nil; f, rest = l.heredoc(rest, dir, m) {
 		done[f]++
 		command = strings.Replace(rest, "<<", "", 1)
 		rest = command
 	}
 	for _, at := range substitutes.FindAllStringSubmatch(command, -1) {
-		if f := l.substitute(at, m); f != nil {
+		if f := l.substitute(at, dir, m); f != nil {
 			done[f]++
 		}
 	}
 	changes(command, func(w string, gone, changed bool) {
-		f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`)))
+		f := l.known(within(dir, w))
 		if f == nil || done[f] > 0 && done[f] == strings.Count(command, path.Base(f.Path)) {
 			return
 		}
