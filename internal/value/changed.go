@@ -9,8 +9,11 @@ import (
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
-// changedNames is the number of changed names in the entry of a file.
-const changedNames = 4
+// The entry of a file has so many changed names, or lines.
+const (
+	changedNames = 4
+	changedLines = 2
+)
 
 // changed returns an entry for each file that the conversation changed, most recently changed first: its path, the
 // number of changes, and the names of the changed definitions. Entries of an earlier extract about other files follow.
@@ -94,7 +97,7 @@ func newestIn(f *ledger.File) (out []string) {
 			if at > last {
 				last, out = at, nil
 			}
-			if len(out) < changedNames {
+			if len(out) < changedLines {
 				out = append(out, text)
 			}
 		}

@@ -197,10 +197,14 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 	failed := result.failed(text)
 	u.tool, u.subject, u.rank = cmp.Or(toolName(call.Name), headings[result.Kind]), lastFolders(call.Target), middle
 	family := dialog.FamilyOf(call.Name)
+	var info dialog.CallInfo
+	if call.Kind == dialog.KindToolCall { // it is there
+		info = dialog.ParseCall(call.Name, w.original(call))
+	}
 	switch family {
 	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyPlan:
 		u.rank = light
-		if info := dialog.ParseCall(call.Name, w.original(call)); len(info.Files) == 1 && info.Files[0].Range.First > 0 {
+		if len(info.Files) == 1 && info.Files[0].Range.First > 0 {
 			u.subject += ":" + strconv.Itoa(info.Files[0].Range.First)
 			if last := info.Files[0].Range.Last; last > 0 {
 				u.subject += "-" + strconv.Itoa(last)
@@ -208,10 +212,8 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 		}
 	case dialog.FamilyWrite, dialog.FamilyEdit:
 		u.rank, u.ends = heavy, w.inserted(call)
-		if info := dialog.ParseCall(call.Name, w.original(call)); len(info.Files) > 1 {
-			for _, f := range info.Files[1:] {
-				u.subject += ", " + path.Base(f.Path)
-			}
+		for _, f := range info.Files[min(1, len(info.Files)):] {
+			u.subject += ", " + path.Base(f.Path)
 		}
 	case dialog.FamilyCommand:
 		u.subject = dialog.BareCommand(call.Target)

@@ -21,7 +21,7 @@ const (
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
 	reportEach    = 0.04
-	closingShare  = 0.18 // of the room
+	closingShare  = 0.12 // of the room
 	closingEach   = 0.05
 	questionShare = 0.03 // of the room
 	questionLong  = 150  // the most tokens of a question

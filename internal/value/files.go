@@ -183,7 +183,7 @@ func rootOf(l *ledger.Ledger) string {
 	const most = 2.0 / 3
 	in, all := map[string]int{}, 0
 	for _, f := range l.Files {
-		if !strings.HasPrefix(f.Path, "/") {
+		if !strings.HasPrefix(f.Path, "/") && !strings.HasPrefix(f.Path[min(1, len(f.Path)):], ":/") {
 			continue
 		}
 		all++

@@ -14,8 +14,8 @@ import (
 // Of the files that the agent wrote, an extract has a skeleton: the lines that define something or give a name a value, in the calls that
 // wrote them. A reader who uses a file needs all of its names and signatures more than one of its passages.
 const (
-	skeletonShare = 0.06 // of the room
-	skeletonEach  = 0.03
+	skeletonShare = 0.03 // of the room
+	skeletonEach  = 0.015
 	skeletonLong  = 160 // bytes of a line
 )
 

@@ -31,7 +31,7 @@ func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog, from, to int)
 			case core.Text: // Cline answers in texts
 				for _, s := range part.Passages {
 					if args, ok := calls[s.Use]; ok && i >= from && s.Kind == dialog.KindToolResult && !s.Use.IsError {
-						l.result(args, &s.Use.Info, s.Text, i)
+						l.result(args, &s.Use.Info, strings.TrimPrefix(s.Text, "\n"), i)
 					}
 				}
 			case core.Image, core.Reasoning, core.Opaque:
@@ -314,7 +314,20 @@ func (l *Ledger) substitute(at []string, dir string, m int) *File {
 		return nil
 	}
 	old, text := escaped.ReplaceAllString(parts[0], "$1"), escaped.ReplaceAllString(parts[1], "$1")
-	if old == "" || !slices.ContainsFunc(f.Runs, func(r Run) bool { k, _, _ := r.find([]string{old}, 0); return k >= 0 }) {
+	pattern, err := regexp.Compile(parts[0]) // a point stands for any sign
+	if old == "" || err != nil {
+		return nil
+	}
+	found := false
+	for _, r := range f.Runs {
+		for i := range r.Lines {
+			is := strings.Contains(r.Lines[i].Text, old)
+			if found = found || is; !is && pattern.MatchString(r.Lines[i].Text) {
+				return nil
+			}
+		}
+	}
+	if !found {
 		return nil
 	}
 	f.Edit(old, text, true, m)
