@@ -7,7 +7,7 @@ BIN := $(CURDIR)/bin
 bench = go build -C bench -o $(BIN)/bench-$(1) ./$(1) && $(BIN)/bench-$(1)
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-bench test-fleet report-bundle report-bundle-check lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
+.PHONY: outside check build test test-race test-sdk test-browser test-agents test-bench test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
@@ -24,14 +24,28 @@ build:
 RACE := $(if $(shell command -v cc || command -v gcc || command -v clang),-race)
 LONG := ./live ./cmd/condense
 OTHERS = $$(go list ./... | grep -v -e '/condense/live$$' -e '/cmd/condense$$')
+# With CPU_TIMES the processor time of each package is added to that file.
 test:
-	@status=0; go test -vet=off -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
+	@status=0; go test $(if $(CPU_TIMES),-exec "sh $(CURDIR)/tools/cpu.sh") -vet=off -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
 	$(if $(RACE),sh tools/race.sh || status=$$?;) \
 	sh tools/skipped.sh; exit $$status
 
 test-race:
 	@status=0; go test -race -shuffle=on -timeout 60m $(LONG) $(OTHERS) || status=$$?; \
 	sh tools/skipped.sh; exit $$status
+
+# What CI does each night, in hours: every test with the race detector, with all pairs of APIs and forms; then four times as many random
+# cases as by hand, other ones each night (the seed is printed: RAPID_SEED=N repeats them); then the long histories and days.
+RAPID_SEED ?= $(shell date +%s)
+night: export RAPID_SEED := $(RAPID_SEED)
+night: export CONDENSE_NIGHT = 1
+night:
+	@echo "RAPID_SEED=$(RAPID_SEED)"
+	$(MAKE) --no-print-directory test-race
+	RAPID_CHECKS=400 $(MAKE) --no-print-directory test RACE=
+	$(MAKE) --no-print-directory soak HISTORIES=1000000
+	$(MAKE) --no-print-directory soak-orders ORDERS=10000
+	@echo "RAPID_SEED=$(RAPID_SEED)"
 
 # The official SDKs of the vendors accept what the program writes. A module of its own, not in
 # `make check`: its first build takes minutes and up to 3 GB of memory.
@@ -59,9 +73,12 @@ test-fleet:
 # The script of the HTML pages, from internal/lab/report/web. The build is committed, so that
 # building the program does not need node.
 REPORT_WEB := internal/lab/report/web
+# Its packages are installed once for each lockfile, in the user's cache folder, as those of tests are.
+PACKAGES = $${XDG_CACHE_HOME:-$$HOME/.cache}/condense/report-web/$$(cksum <$(REPORT_WEB)/package-lock.json | tr ' ' -)
 $(REPORT_WEB)/node_modules: $(REPORT_WEB)/package-lock.json
-	cd $(REPORT_WEB) && npm ci --ignore-scripts --no-audit --no-fund
-	touch $@
+	[ -d "$(PACKAGES)" ] || { rm -rf "$(PACKAGES).new" && mkdir -p "$(PACKAGES).new" && cp $(REPORT_WEB)/package*.json "$(PACKAGES).new" && \
+	cd "$(PACKAGES).new" && npm ci --ignore-scripts --no-audit --no-fund && cd $(CURDIR) && mv "$(PACKAGES).new" "$(PACKAGES)"; }
+	rm -rf $@ && cp -R "$(PACKAGES)/node_modules" $@
 
 report-bundle: $(REPORT_WEB)/node_modules
 	cd $(REPORT_WEB) && npm run --silent build
@@ -127,7 +144,7 @@ bench:
 	go test -run '^$$' -bench . -benchmem ./...
 	cd bench && go test -run '^$$' -bench . -benchmem ./...
 
-# The numbers of docs/decisions/appendix-benchmarks.md. Many short runs, because on a busy machine the fastest is the
+# The numbers of bench/results/appendix-benchmarks.md. Many short runs, because on a busy machine the fastest is the
 # most meaningful. The process is timed separately: see BenchmarkRun.
 BENCHCOUNT ?= 30
 bench-docs:
@@ -158,7 +175,7 @@ arena:
 	-cd $(ARENA) && { cmp -s package-lock.json installed || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json installed; }; }
 	-cd bench/peers/eino && go build -o $(ARENA)/eino .
 	go build -o $(BIN)/condense ./cmd/condense
-	$(call bench,arena) -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
+	$(call bench,arena) -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results bench/results/arena.md
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
 # streams only, without that gateway, in four minutes; see the flags of bench/gateway.
@@ -169,7 +186,7 @@ bench-gateway:
 	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
 	$(call bench,gateway) $(STEPS)
 
-# docs/wires-measured.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
+# bench/results/wires.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
 # fifteen minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
 # client that fails ends it with the row's name. `bin/bench-wires -only 'Gemini CLI.*: 45'` then runs these rows only.
 CLIENTS := $(BIN)/clients
@@ -184,27 +201,27 @@ wires-clients: $(CLIENTS)/node_modules
 	cp bench/wires/clients/*.mjs $(CLIENTS)
 	go build -o $(BIN)/condense ./cmd/condense
 	$(call bench,wires) > $(BIN)/wires.md
-	sed -n '/^## Added time$$/,$$p' docs/wires-measured.md >> $(BIN)/wires.md
-	mv $(BIN)/wires.md docs/wires-measured.md
+	sed -n '/^## Added time$$/,$$p' bench/results/wires.md >> $(BIN)/wires.md
+	mv $(BIN)/wires.md bench/results/wires.md
 
 wires-times:
-	sed '/^## Added time$$/,$$d' docs/wires-measured.md > $(BIN)/wires.md
+	sed '/^## Added time$$/,$$d' bench/results/wires.md > $(BIN)/wires.md
 	$(call bench,wires) -times >> $(BIN)/wires.md
-	mv $(BIN)/wires.md docs/wires-measured.md
+	mv $(BIN)/wires.md bench/results/wires.md
 
-# docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
+# bench/results/presets.md, and the table in docs/smart.md: every preset on the recorded sessions in
 # CONDENSE_TRACES_DIR.
 results:
 	@test -n "$(CONDENSE_TRACES_DIR)" || { echo "set CONDENSE_TRACES_DIR to a folder of sessions" >&2; exit 2; }
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
-	sed '/^<!-- results -->$$/q' docs/results.md >$(BIN)/results.md
+	sed '/^<!-- results -->$$/q' bench/results/presets.md >$(BIN)/results.md
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --quiet --output md >>$(BIN)/results.md
 	printf '\n## Whole sessions\n\n' >>$(BIN)/results.md
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --replay --quiet --output md >>$(BIN)/results.md
-	mv $(BIN)/results.md docs/results.md
+	mv $(BIN)/results.md bench/results/presets.md
 	sed '/^<!-- scores -->$$/q' docs/smart.md >$(BIN)/smart.md
-	awk -f tools/scores.awk docs/results.md >>$(BIN)/smart.md
+	awk -f tools/scores.awk bench/results/presets.md >>$(BIN)/smart.md
 	sed -n '/^<!-- end of scores -->$$/,$$p' docs/smart.md >>$(BIN)/smart.md
 	mv $(BIN)/smart.md docs/smart.md
 
@@ -223,7 +240,7 @@ outside:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
 	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; \
-	  $(BIN)/condense compare "evidence:$$d" --search; done
+	  $(BIN)/bench-outside search "$$d"; done
 
 # condense search on SIZE bytes of sessions that are made of the recorded ones in FROM: the index, 200 queries, a session that grew and one that is
 # gone, all timed. Needs 1.6 times SIZE in the folder for temporary files.

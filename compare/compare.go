@@ -44,7 +44,7 @@ type (
 	Difference = lab.Difference
 )
 
-// Names of measures, for [Report.Difference]. docs/comparing-measures.md lists all.
+// Names of measures, for the method Difference of a [Report]. docs/comparing-measures.md lists all.
 const (
 	MeasurePanel = lab.MeasurePanel // share of later needs that is left: the headline
 	// MeasureReachable is the panel, counting content that is kept or that a visible handle or path with lines leads
@@ -79,5 +79,5 @@ func Demo() []Item { return lab.Demo() }
 // "real" for the recorded compactions.
 func ParseBudget(s string) (Budget, error) { return lab.ParseBudget(s) }
 
-// ReadReport reads the output of [Report.WriteJSON].
+// ReadReport reads the JSON that a [Report] writes.
 func ReadReport(r io.Reader) (*Report, error) { return lab.ReadReport(r) }

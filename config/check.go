@@ -131,7 +131,7 @@ var synonyms = map[string]string{
 
 // otherPlace returns the first place other than not that has such a key, "" if none has.
 func otherPlace(key string, not place) place {
-	for _, at := range fields.order {
+	for _, at := range fields().order {
 		for _, f := range fieldsAt(at) {
 			if f.key == key && f.at != not {
 				return f.at

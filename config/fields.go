@@ -1,12 +1,12 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/registry"
@@ -103,10 +103,12 @@ type field struct {
 }
 
 // fields are all settings by place, in the order of the documentation; [Values] and [Serve] declare them.
-var fields = tableOf(
-	placed{atTop, Values{}}, placed{inProfile, ProfileValues{}}, placed{inMode, ModeValues{}}, placed{inProvider, ProviderValues{}},
-	placed{inModel, ModelValues{}}, placed{inUpstreams, upstreams{}}, placed{inRule, ServeRule{}},
-)
+var fields = sync.OnceValue(func() *table {
+	return tableOf(
+		placed{atTop, Values{}}, placed{inProfile, ProfileValues{}}, placed{inMode, ModeValues{}}, placed{inProvider, ProviderValues{}},
+		placed{inModel, ModelValues{}}, placed{inUpstreams, upstreams{}}, placed{inRule, ServeRule{}},
+	)
+})
 
 // A placed is a struct with settings, and where they are in a file.
 type placed struct {
@@ -220,8 +222,8 @@ func limit(text string) float64 {
 // standards are the values of the tags default, by place and key.
 var standards = sync.OnceValue(func() map[string]any {
 	all := map[string]any{}
-	for _, at := range fields.order {
-		for _, f := range fields.at[at] {
+	for _, at := range fields().order {
+		for _, f := range fields().at[at] {
 			if v := f.readStandard(); v != nil {
 				all[string(at)+"."+f.key] = v
 			}
@@ -269,16 +271,16 @@ const (
 )
 
 // fieldsAt returns the fields of p, in order of documentation.
-func fieldsAt(p place) []field { return fields.at[p] }
+func fieldsAt(p place) []field { return fields().at[p] }
 
 // fieldAt returns the field of that key at p.
 func fieldAt(p place, key string) (field, bool) {
-	for _, f := range fields.at[p] {
+	for _, f := range fields().at[p] {
 		if f.key == key {
 			return f, true
 		}
 	}
-	if p == inUpstreams && key != anyName && upstreamName.MatchString(key) {
+	if p == inUpstreams && key != anyName && upstreamName().MatchString(key) {
 		f, ok := fieldAt(p, anyName)
 		f.key = key
 		return f, ok
@@ -289,7 +291,7 @@ func fieldAt(p place, key string) (field, bool) {
 // anyName is the key of the field that describes all keys of a place that have no field of their own.
 const anyName = "NAME"
 
-var upstreamName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var upstreamName = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // fieldsOf returns the fields of p, and a field for each other name in values.
 func fieldsOf(p place, values map[string]any) []field {

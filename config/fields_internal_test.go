@@ -62,7 +62,7 @@ func TestTags(t *testing.T) {
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	var all []field
-	for _, at := range fields.order {
+	for _, at := range fields().order {
 		for _, f := range fieldsAt(at) {
 			if id := string(at) + "." + f.key; seen[id] {
 				t.Errorf("%s stands twice", id)
@@ -147,7 +147,7 @@ func TestStrangersFileShortensLessOnly(t *testing.T) {
 		for _, f := range fieldsAt(at) {
 			p := prefix.With(f.key)
 			if f.kind == kindObject || f.kind == kindSection {
-				if _, ok := fields.at[f.of]; !ok {
+				if _, ok := fields().at[f.of]; !ok {
 					t.Errorf("%s: its settings are not looked at", p)
 				}
 				continue

@@ -114,7 +114,7 @@ func (s *schemaWriter) value(f field) schema {
 		}
 		return list(suggested(enum(s.providerNames()), nonEmpty(), "a built-in provider"))
 	case kindVariables:
-		return list(pattern(variableName.String()))
+		return list(pattern(variableName().String()))
 	case kindName:
 		return s.name(f)
 	case kindObjects:
@@ -133,7 +133,7 @@ func (s *schemaWriter) value(f field) schema {
 	case kindHash:
 		return pattern("^[0-9a-fA-F]{64}$")
 	case kindVariable:
-		return pattern(variableName.String())
+		return pattern(variableName().String())
 	case kindAddress:
 		return pattern(addressPattern)
 	case kindURL:

@@ -2,15 +2,15 @@ package config
 
 import (
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/tree"
 )
 
 // tenantName is what 'condense token new' accepts.
-var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tenantName = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // serve checks the section serve: its addresses and tokens, and the names of its rules.
 
@@ -26,6 +26,9 @@ func (v *validator) serve() {
 		default:
 			v.fail(p.With(source.key), &fault{problem: "cannot be combined with " + tokens, allowed: "set one of the two"})
 		}
+	}
+	if s.Account == "client-plan" {
+		v.fail(p.With("account"), &fault{problem: "client-plan is gone: no account is written with the login of a plan", allowed: "set client for agents with an API key, or a model of the section models"})
 	}
 	cert := s.TLS
 	if (cert.Cert == "") != (cert.Key == "") {
@@ -58,7 +61,7 @@ func (v *validator) serve() {
 		}
 	}
 	for _, name := range sortedKeys(s.Tenants) {
-		if !tenantName.MatchString(name) {
+		if !tenantName().MatchString(name) {
 			v.fail(p.With("tenants").With(name), &fault{problem: "no tenant can have this name", allowed: "must be letters, digits and ._- only, at most 64, with a letter or digit first"})
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
@@ -71,7 +71,7 @@ var readers = map[kind]func(f *field, n *tree.Node, wrong *fault) (any, *fault){
 var textChecks = map[kind]func(f *field, s string, wrong *fault) *fault{
 	kindEnum:     (*field).checkEnum,
 	kindDuration: (*field).checkDuration,
-	kindHash:     func(_ *field, s string, wrong *fault) *fault { return unless(sha256Hex.MatchString(s), wrong) },
+	kindHash:     func(_ *field, s string, wrong *fault) *fault { return unless(sha256Hex().MatchString(s), wrong) },
 	kindVariable: (*field).checkVariable,
 	kindURL:      (*field).checkURL,
 	kindAddress:  checkAddress,
@@ -140,12 +140,12 @@ func (f *field) checkDuration(s string, wrong *fault) *fault {
 // that looks like one is reported as a secret already.
 func (f *field) checkVariable(s string, wrong *fault) *fault {
 	wrong.problem = "is not a valid name"
-	return unless(variableName.MatchString(s) || looksSecret(s), wrong)
+	return unless(variableName().MatchString(s) || looksSecret(s), wrong)
 }
 
 func (f *field) checkURL(s string, wrong *fault) *fault {
 	if f.spoken {
-		said := spoken.FindString(s)
+		said := spoken().FindString(s)
 		if said == "" && !f.usual {
 			wrong.problem = "does not say what is spoken there"
 			return wrong
@@ -169,7 +169,7 @@ func (f *field) checkURL(s string, wrong *fault) *fault {
 }
 
 // spoken matches the API that an upstream speaks, before its address.
-var spoken = regexp.MustCompile(spokenPattern)
+var spoken = plain.Pattern(spokenPattern)
 
 // loopback reports whether a host name or address means the machine itself.
 func loopback(host string) bool {
@@ -183,7 +183,7 @@ func checkAddress(_ *field, s string, wrong *fault) *fault {
 	if err == nil && errPort == nil && host == "" {
 		wrong.problem, wrong.suggestion = "names no host", "127.0.0.1:"+strconv.FormatUint(n, 10)
 	}
-	return unless(err == nil && errPort == nil && hostName.MatchString(host), wrong)
+	return unless(err == nil && errPort == nil && hostName().MatchString(host), wrong)
 }
 
 func (f *field) boolValue(n *tree.Node, wrong *fault) (any, *fault) {
@@ -210,11 +210,11 @@ func (f *field) dollarsValue(n *tree.Node, wrong *fault) (any, *fault) {
 }
 
 var (
-	sha256Hex    = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	hostName     = regexp.MustCompile(`^[0-9A-Za-z._:%-]+$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	grouped      = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{3}$`) // as many people write thousands
-	percentText  = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*%$`)
+	sha256Hex    = plain.Pattern(`^[0-9a-fA-F]{64}$`)
+	hostName     = plain.Pattern(`^[0-9A-Za-z._:%-]+$`)
+	variableName = plain.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	grouped      = plain.Pattern(`^[0-9]{1,3}\.[0-9]{3}$`) // as many people write thousands
+	percentText  = plain.Pattern(`^([0-9]+(?:\.[0-9]+)?)\s*%$`)
 )
 
 func number(v any) (float64, bool) {
@@ -230,7 +230,7 @@ func number(v any) (float64, bool) {
 func (f *field) percentValue(n *tree.Node, wrong *fault) (any, *fault) {
 	v, ok := number(n.Value)
 	if s, isText := n.Value.(string); isText {
-		if m := percentText.FindStringSubmatch(s); m != nil {
+		if m := percentText().FindStringSubmatch(s); m != nil {
 			v, _ = strconv.ParseFloat(m[1], 64)
 			ok = true
 		} else if size.HasUnit(s) && f.key == "threshold" {
@@ -261,7 +261,7 @@ func (f *field) percentValue(n *tree.Node, wrong *fault) (any, *fault) {
 func (f *field) tokensValue(n *tree.Node, wrong *fault) (any, *fault) {
 	v, ok := number(n.Value)
 	if s, isText := n.Value.(string); isText {
-		if m := percentText.FindStringSubmatch(s); m != nil && f.kind == kindAmount {
+		if m := percentText().FindStringSubmatch(s); m != nil && f.kind == kindAmount {
 			p, _ := strconv.ParseFloat(m[1], 64)
 			if p > 100 {
 				return nil, f.outside(n)
@@ -272,7 +272,7 @@ func (f *field) tokensValue(n *tree.Node, wrong *fault) (any, *fault) {
 			v, ok = float64(whole), true
 		}
 	}
-	if grouped.MatchString(n.Text) && v < maxTokens/1000 {
+	if grouped().MatchString(n.Text) && v < maxTokens/1000 {
 		wrong.problem, wrong.suggestion = "is "+n.Text+", which YAML reads as "+size.Group(int(v)), strings.ReplaceAll(n.Text, ".", "")
 		return nil, wrong
 	}

@@ -2,14 +2,14 @@ package live
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // namedFolder matches the phrases with which agents name their working directory.
-var namedFolder = regexp.MustCompile(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
+var namedFolder = plain.Pattern(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
 
 // namedIn returns the agent's working directory as the request names it; empty if it does not.
 func namedIn(r *wire.Request) string {
@@ -18,7 +18,7 @@ func namedIn(r *wire.Request) string {
 		texts = append(texts, r.Messages[i].Raw)
 	}
 	for _, text := range texts {
-		if m := namedFolder.FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
+		if m := namedFolder().FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
 			return strings.TrimSpace(string(m[1]))
 		}
 	}
@@ -27,19 +27,19 @@ func namedIn(r *wire.Request) string {
 
 // folder returns the folder in which providers may read the files that the agent has read: the folder named by the request
 // if it is Source, Folder or below them, else Folder. It can be empty.
-func (o *Options) folder(r *wire.Request) string {
-	if o.Source == "" && o.Folder == "" {
+func (s *settings) folder(r *wire.Request) string {
+	if s.Source == "" && s.Folder == "" {
 		return ""
 	}
 	named := namedIn(r)
 	if named == "" {
-		return o.Folder
+		return s.Folder
 	}
 	found, err := filepath.EvalSymlinks(named)
 	if err != nil || !filepath.IsAbs(found) {
 		return ""
 	}
-	for _, allowed := range []string{o.Folder, o.Source} {
+	for _, allowed := range []string{s.Folder, s.Source} {
 		if allowed == "" {
 			continue
 		}

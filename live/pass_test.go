@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,9 +36,11 @@ func TestMain(m *testing.M) {
 		alone(vendor, os.Getenv("CONDENSE_LIVE_STORE"))
 		return
 	}
-	// A generated client takes tens of milliseconds, with the race detector half a second.
-	if flag.Parse(); flag.Lookup("rapid.checks").Value.String() == flag.Lookup("rapid.checks").DefValue {
-		if err := flag.Set("rapid.checks", "40"); err != nil {
+	// A generated client takes tens of milliseconds, with the race detector half a second: there are fewer than of other cases.
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		n, err := strconv.Atoi(checks.DefValue)
+		if err = errors.Join(err, checks.Value.Set(strconv.Itoa(max(10, n*2/5)))); err != nil {
 			panic(err)
 		}
 	}

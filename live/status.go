@@ -34,11 +34,11 @@ func (g *Gateway) Desk() *control.Desk {
 //	                  waits for trust or is invalid.
 //	/condense/status  [Stats] as JSON
 //	/condense/live    the conversations used in the last hour, as JSON; below it, /ID shows the view that the model has
-//	                  of one, and a POST of JSON to /ID/ACTION performs one of [Actions], as [Desk.Do] does
-//	/metrics          [Options.Metrics], if there is one
-//	/condense/        [Options.Pages], if there are any
+//	                  of one, and a POST of JSON to /ID/ACTION performs one of actions, as the desk does
+//	/metrics          Reports.Metrics, if there is one
+//	/condense/        Reports.Pages, if there are any
 //
-// With a token, every page but the first two needs it, or one of [Options.Tokens] for administrators: in the header
+// With a token, every page but the first two needs it, or one of Options.Tokens for administrators: in the header
 // X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without a token, only
 // clients on this machine are answered, and only those that send [Access.Orders] in its place direct conversations and are
 // shown texts.

@@ -94,15 +94,18 @@ func (p *play) toolResults(t *testing.T) []string {
 	return all
 }
 
-// each runs a test for each API, streaming and not.
+// each runs a test for each API, every second of them streaming and the others in the next test; at night each both ways.
 func each(t *testing.T, run func(*testing.T, upstream.Client)) {
 	t.Helper()
 	bedrock := []upstream.Client{
 		{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive", Session: "s1"},
 		{API: upstream.Converse, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive", Session: "s1"},
 	}
-	for _, c := range append(everyAPI(), bedrock...) {
+	for i, c := range append(everyAPI(), bedrock...) {
 		for _, stream := range []bool{false, true} {
+			if stream != ((i+len(t.Name()))%2 == 0) && !testkit.Night() {
+				continue
+			}
 			t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream), func(t *testing.T) {
 				t.Parallel()
 				c := c

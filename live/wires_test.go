@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -101,7 +102,10 @@ func TestEveryWire(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			loops := []loop{{window, 45, 2200}}
 			if !testing.Short() && stream && (c.Cloud == "" || c.API == upstream.Converse) { // a cloud's messages are those of the API
-				loops = append(loops, loop{60_000, 45, 12_000}, loop{60_000, 120, 9_000})
+				loops = append(loops, loop{60_000, 45, 12_000})
+				if testkit.Night() {
+					loops = append(loops, loop{60_000, 120, 9_000})
+				}
 			}
 			for _, l := range loops {
 				t.Run(fmt.Sprint(c.API, c.Cloud, "/stream=", stream, "/", l.calls, "x", l.size), func(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"iter"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -21,7 +21,7 @@ type Registry struct {
 	byName map[string]Strategy
 }
 
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var nameForm = plain.Pattern(`^[a-z][a-z0-9_]*$`)
 
 // New returns the registry of the given strategies. The error reports every fault.
 func New(strategies ...Strategy) (*Registry, error) {
@@ -31,7 +31,7 @@ func New(strategies ...Strategy) (*Registry, error) {
 		fault := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("strategy %q: "+format, append([]any{s.Name}, args...)...))
 		}
-		if !nameForm.MatchString(s.Name) {
+		if !nameForm().MatchString(s.Name) {
 			fault("a name has lower-case letters, digits and underscores and begins with a letter")
 		}
 		if s.open == nil {

@@ -30,6 +30,9 @@ type entry struct {
 	Left     *float64 `json:"left,omitempty"`     // share of the tokens, at cuts
 	Needed   *float64 `json:"needed,omitempty"`   // panel
 	User     *float64 `json:"user,omitempty"`     // user's words
+	Wrong    *float64 `json:"wrong,omitempty"`    // share of what stands as the user's that is somebody else's
+	Replaced *float64 `json:"replaced,omitempty"` // share of the lines of files that are shown only as they were
+	Outcomes *float64 `json:"outcomes,omitempty"` // identifiers of what was started or created that are kept
 	Anchors  *float64 `json:"anchors,omitempty"`  // lines of the next edits
 	Evidence *float64 `json:"evidence,omitempty"` // gold turns
 	Canaries *float64 `json:"canaries,omitempty"` // after the last round
@@ -177,7 +180,7 @@ func summarize(r *reports) *summary {
 		"rounds": roundValues(&r.cuts), "canaries": canaryValues(&r.canaries),
 	}
 	measured["saved"], measured["there"] = moneyValues(&r.money)
-	for _, m := range []string{"panel", "user", "gain", "artefacts", "errors", "recent", "kept", "faults"} {
+	for _, m := range []string{"panel", "user", "wrong_author", "superseded", "outcomes", "gain", "artefacts", "errors", "recent", "kept", "faults"} {
 		measured[m] = values{}
 		for i := range r.cuts.Rows {
 			row := &r.cuts.Rows[i]
@@ -194,6 +197,7 @@ func summarize(r *reports) *summary {
 		of := func(measure string) *float64 { return measured[measure].mean(p.Name) }
 		e := entry{
 			Peer: p, Left: of("kept"), Needed: of("panel"), User: of("user"), Faults: of("faults"), Anchors: of("anchors"), Evidence: of("evidence"),
+			Wrong: of("wrong_author"), Replaced: of("superseded"), Outcomes: of("outcomes"),
 			Rounds: of("rounds"), Canaries: of("canaries"), Saved: of("saved"), There: of("there"),
 		}
 		for i := range r.cuts.Rows {

@@ -45,8 +45,8 @@ func (s *summary) markdown() string {
 	}
 	line("\n### All\n\n`(at its size)`: `smart` with the size that the program left as its budget.\n")
 	line("| program | tokens left | needed text (at its size) | lines edited next (at its size) | gold turns (at its size) | " +
-		"user's words | planted sentences, last round | needed after 3 rounds | refused | cost saved | there when used |")
-	line("|---|---|---|---|---|---|---|---|---|---|---|")
+		"user's words | of another author | replaced lines | outcomes | planted sentences, last round | needed after 3 rounds | refused | cost saved | there when used |")
+	line("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	beside := func(measure string, e *entry, x *float64) string {
 		for _, c := range s.Pairs {
 			if c.Measure == measure && c.Peer == e.Name && x != nil {
@@ -59,7 +59,7 @@ func (s *summary) markdown() string {
 		if e := &s.Rows[i]; e.Missing == "" {
 			line("| %s |", strings.Join([]string{
 				e.Name, number(e.Left), beside("panel", e, e.Needed), beside("anchors", e, e.Anchors), beside("evidence", e, e.Evidence),
-				number(e.User), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.There),
+				number(e.User), number(e.Wrong), number(e.Replaced), number(e.Outcomes), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.There),
 			}, " | "))
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Truth is a conversation with its facts. A view with faults is not invalid: its readers are told something false, or not told
@@ -44,7 +44,7 @@ func Truths() (all []Truth) {
 	return all
 }
 
-var headingForm = regexp.MustCompile(`(?i)^\s*[¶#*>\[]+\s*[*\[]?(?:(user|human|person)\b|\w)`)
+var headingForm = plain.Pattern(`(?i)^\s*[¶#*>\[]+\s*[*\[]?(?:(user|human|person)\b|\w)`)
 
 // Faults returns the false facts of a view, and the words of the user and identifiers that it does not have.
 func (t *Truth) Faults(view []core.Message) (faults []Fact) {
@@ -55,7 +55,7 @@ func (t *Truth) Faults(view []core.Message) (faults []Fact) {
 			inside := false // an element, which names its author itself
 			_, isText := p.(core.Text)
 			for line := range strings.SplitSeq(fmt.Sprint(p), "\n") { // the texts of all parts as they are
-				if found := headingForm.FindStringSubmatch(line); found != nil {
+				if found := headingForm().FindStringSubmatch(line); found != nil {
 					said = found[1] != ""
 				}
 				inside = strings.HasPrefix(line, "<") || inside

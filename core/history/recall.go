@@ -2,9 +2,9 @@ package history
 
 import (
 	"iter"
-	"regexp"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Recalled is content found by its handle, and where it was found.
@@ -112,14 +112,14 @@ func Handles(parts []core.Part) iter.Seq2[string, core.Part] {
 
 // handleForm matches a handle as a separate word, or at the end of a word such as
 // #0123456789 or condense:0123456789.
-var handleForm = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10})(?:[^0-9A-Za-z]|$)`)
+var handleForm = plain.Pattern(`(?:^|[^0-9A-Za-z])([0-9a-f]{10})(?:[^0-9A-Za-z]|$)`)
 
 // ParseHandle returns the handle in text, which may be the stub of a provider. It reports
 // false unless there is exactly one.
 func ParseHandle(text string) (string, bool) {
 	found := ""
 	for rest := text; ; {
-		at := handleForm.FindStringSubmatchIndex(rest)
+		at := handleForm().FindStringSubmatchIndex(rest)
 		if at == nil {
 			return found, found != ""
 		}

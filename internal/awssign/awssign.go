@@ -6,20 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // service names the service in signatures, for inference and for the control plane.
 const service = "bedrock"
 
 // ofRegion matches the hosts of the service, which name their region.
-var ofRegion = regexp.MustCompile(`^(?:.*\.)?bedrock(?:-runtime)?(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|vpce\.amazonaws\.com|api\.aws)$`)
+var ofRegion = plain.Pattern(`^(?:.*\.)?bedrock(?:-runtime)?(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|vpce\.amazonaws\.com|api\.aws)$`)
 
 // Machine returns a signer of requests to host. The AWS SDK finds the credentials in variables, files, single sign-on
 // or the role of the machine: with the first request, and again when they expire. The region comes from the host name,
@@ -30,7 +31,7 @@ func Machine(ctx context.Context, host string) (func(r *http.Request, hash strin
 		return nil, fmt.Errorf("the configuration of AWS: %w", err)
 	}
 	region := c.Region
-	if m := ofRegion.FindStringSubmatch(host); m != nil {
+	if m := ofRegion().FindStringSubmatch(host); m != nil {
 		region = m[1]
 	}
 	if region == "" {

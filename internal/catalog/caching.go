@@ -3,11 +3,11 @@ package catalog
 import (
 	_ "embed"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -111,13 +111,13 @@ var cachingRows = sync.OnceValue(func() []cachingRow {
 })
 
 // servedAs matches the text that resellers put before the name of a model, and after it.
-var servedAs = regexp.MustCompile(`^.*/|^.*\.(?:anthropic|openai)\.|^(?:anthropic|openai)\.|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?$|-v\d+(?::\d+)?$|-latest$|:[a-z0-9]+$|\[\w+\]$`)
+var servedAs = plain.Pattern(`^.*/|^.*\.(?:anthropic|openai)\.|^(?:anthropic|openai)\.|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?$|-v\d+(?::\d+)?$|-latest$|:[a-z0-9]+$|\[\w+\]$`)
 
 // cachingName returns the part of a model's name that the rows of caching.json match.
 func cachingName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for {
-		short := servedAs.ReplaceAllString(name, "")
+		short := servedAs().ReplaceAllString(name, "")
 		if short == name || short == "" {
 			return strings.ReplaceAll(name, ".", "-")
 		}

@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -100,7 +100,7 @@ func (t *parsed) direct(want string) (m *Model, provider, id string) {
 // id; nil if there is none.
 func (t *parsed) served(id string) *Model {
 	for {
-		for _, name := range []string{id, variant.ReplaceAllString(id, ""), bedrock.ReplaceAllString(id, "")} {
+		for _, name := range []string{id, variant().ReplaceAllString(id, ""), bedrock().ReplaceAllString(id, "")} {
 			if m, _, _ := t.direct(name); m != nil && m.Window > 0 {
 				return m
 			}
@@ -140,10 +140,10 @@ var vendors = map[string]bool{
 
 var (
 	// variant matches the variant that OpenRouter adds to the name of a model: ":free", ":beta", ":thinking".
-	variant = regexp.MustCompile(`:[a-z]+$`)
+	variant = plain.Pattern(`:[a-z]+$`)
 	// bedrock matches the text that Amazon puts around the vendor's name of a model: region, vendor, and version. See
 	// "Supported Regions and models for inference profiles" in the user guide of Amazon Bedrock.
-	bedrock = regexp.MustCompile(`^(?:(?:us|eu|ap|apac|jp|au|ca|us-gov|global)\.)?[a-z]+\.|-v\d+(?::\d+)?$`)
+	bedrock = plain.Pattern(`^(?:(?:us|eu|ap|apac|jp|au|ca|us-gov|global)\.)?[a-z]+\.|-v\d+(?::\d+)?$`)
 )
 
 // A parsed is the table, ready for look-ups. It is made once and never changed.
@@ -251,7 +251,7 @@ func find(id string, list []*Model) *Model {
 	return nil
 }
 
-var date = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2})$`)
+var date = plain.Pattern(`[-@](\d{8}|\d{4}-\d{2}-\d{2})$`)
 
 func (r rule) match(id string) bool {
 	switch r.op {
@@ -264,7 +264,7 @@ func (r rule) match(id string) bool {
 	case opSuffix:
 		return strings.HasSuffix(id, r.text)
 	case opDated:
-		return date.ReplaceAllString(id, "") == r.text
+		return date().ReplaceAllString(id, "") == r.text
 	}
 	return false
 }

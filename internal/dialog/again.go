@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Programs also write plain texts as the user: the time, the state of a task. One alone cannot be told from a person's words, and a
@@ -13,10 +14,10 @@ const mostAlike = 2 // texts of one form that a person may have written
 
 var (
 	// statusForm matches the first line of a text with a time to the second, which nobody types, or a label for a status.
-	statusForm = lazily(`\b\d{1,2}:\d{2}:\d{2}\b|^\W*(?i:(?:current|local|system|session|context|token|task|agent|server|build) ){0,3}` +
+	statusForm = plain.Pattern(`\b\d{1,2}:\d{2}:\d{2}\b|^\W*(?i:(?:current|local|system|session|context|token|task|agent|server|build) ){0,3}` +
 		`(?i:status|time|date|reminder|notice|heartbeat|progress|usage|budget|notification|auto(?:mat(?:ed|ic))?(?:[- ][\w-]+)?|cron|` +
 		`monitor|watchdog|health(?:[- ]check)?|clock)\b[^.,;\n]{0,30}[:\]]`)
-	changingForm = lazily(`\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*\b|` +
+	changingForm = plain.Pattern(`\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*\b|` +
 		`\b[0-9a-fA-F-]*\d[0-9a-fA-F-]*\b`)
 )
 

@@ -2,6 +2,8 @@ package dialog
 
 import (
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An aiderReader detects the texts that aider wrote. Aider records its own notices, and the
@@ -56,7 +58,7 @@ func runs(text string) bool {
 }
 
 // notice matches the beginning of a notice of aider.
-var notice = lazily(`^(?:` + strings.Join([]string{
+var notice = plain.Pattern(`^(?:` + strings.Join([]string{
 	`Tokens: [\d.,]+k? sent, `, `Aider v\d`, `Applied edit to \S`, `Commit [0-9a-f]{7} `, `Committing \S+ before applying edits`,
 	`Removed: [0-9a-f]{7} `, `Removed \S+ from the chat$`, `Added \S+ to the chat\.?$`, `\^C again to exit$`, `\^C KeyboardInterrupt$`,
 	`Add the output to the chat\?`, `Add these files to the chat\?`, `Add \S+ tokens of command output to the chat\?`,

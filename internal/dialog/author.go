@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -154,7 +155,7 @@ func begins(text string) Kind {
 }
 
 // denials are what programs write in the first line of a text to say that no person wrote it.
-var denials = lazily(`^\W*(?i:the following|this)\b[^.]*\bnot (?:actually )?(?:sent|written|typed|entered) by the user\b|` +
+var denials = plain.Pattern(`^\W*(?i:the following|this)\b[^.]*\bnot (?:actually )?(?:sent|written|typed|entered) by the user\b|` +
 	`^\W*[A-Z_ -]+\bNOT (?:A )?USER (?:INPUT|MESSAGE)\b|^\W*(?i:(?:this is an )?automat(?:ed|ic) (?:message|notice|notification|reminder))\s*[\].:!]`)
 
 func denies(text string) bool {

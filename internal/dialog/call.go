@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
@@ -35,7 +36,7 @@ const (
 // read_file, ReadFile and readFile are one. Sources: the tool definitions of Claude Code,
 // Antigravity, Codex, Cline, Roo-Code, Kilo, OpenHands, SWE-agent, Gemini CLI, Cursor, Copilot, opencode,
 // pi and aider, and their sessions.
-var byName = func() map[string]Family {
+var byName = sync.OnceValue(func() map[string]Family {
 	all := map[string]Family{}
 	for line := range strings.Lines(toolsText) {
 		words := strings.Fields(line)
@@ -44,7 +45,7 @@ var byName = func() map[string]Family {
 		}
 	}
 	return all
-}()
+})
 
 //go:embed tools.txt
 var toolsText string
@@ -55,7 +56,7 @@ func FamilyOf(name string) Family {
 	if i := strings.LastIndex(name, "__"); i >= 0 {
 		name = name[i+2:]
 	}
-	if f, ok := byName[name]; ok {
+	if f, ok := byName()[name]; ok {
 		return f
 	}
 	var b strings.Builder
@@ -68,7 +69,7 @@ func FamilyOf(name string) Family {
 			b.WriteByte(c)
 		}
 	}
-	return byName[b.String()]
+	return byName()[b.String()]
 }
 
 // A LineRange is a run of lines: First to Last, counted from 1, both included. The zero value

@@ -88,7 +88,7 @@ var demands = sync.OnceValue(newLexicon)
 
 func newLexicon() *lexicon {
 	x := &lexicon{ids: map[string]uint16{}}
-	for _, t := range tongues {
+	for _, t := range tongues() {
 		for _, list := range t.lists {
 			x.learn(list)
 		}
@@ -96,8 +96,8 @@ func newLexicon() *lexicon {
 	n := int(firstWord) + len(x.ids)
 	x.marks, x.soft, x.joins, x.subjects = make([]uint16, n), make([]uint16, n), make([]uint16, n), make([]uint16, n)
 	x.excuses, x.others = make([][]pattern, n), make([][]pattern, n)
-	for i := range tongues {
-		t := &tongues[i]
+	for i := range tongues() {
+		t := &tongues()[i]
 		bit := uint16(1) << i
 		for list, of := range map[string][]uint16{"marks": x.marks, "subjects": x.subjects, "soft": x.soft, "joins": x.joins} {
 			for w := range strings.FieldsSeq(t.lists[list]) {

@@ -46,7 +46,7 @@ func (x *lexicon) read(s string, w []token) (words []token, in uint16) {
 		in = x.kana
 	case in == 0:
 		most := 0
-		for i := range tongues {
+		for i := range tongues() {
 			if count[i] > most {
 				most, in = count[i], 0
 			}

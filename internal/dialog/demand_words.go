@@ -3,6 +3,7 @@ package dialog
 import (
 	_ "embed"
 	"strings"
+	"sync"
 )
 
 // A tongue is how people demand things in one language. Words are compared in lower case, without accents and
@@ -36,7 +37,7 @@ type tongue struct {
 var tonguesText string
 
 // tongues are the languages of the file: "= NAME" begins one, "LIST:" a list, and a tab a line that continues it.
-var tongues = func() (all []tongue) {
+var tongues = sync.OnceValue(func() (all []tongue) {
 	list := ""
 	for line := range strings.Lines(tonguesText) {
 		if name, begins := strings.CutPrefix(line, "= "); begins {
@@ -51,4 +52,4 @@ var tongues = func() (all []tongue) {
 		}
 	}
 	return all
-}()
+})

@@ -3,11 +3,11 @@ package dialog
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -50,7 +50,7 @@ func filesIn(m *core.Message, parts []Part) []string {
 }
 
 // mentionForm is how Roo-Code and Cline begin the content of a file that the user mentioned.
-var mentionForm = lazily(`(?m)^[ \t]*<file_content path="([^"\n]+)">`)
+var mentionForm = plain.Pattern(`(?m)^[ \t]*<file_content path="([^"\n]+)">`)
 
 func mentioned(text string) []string {
 	var names []string
@@ -125,7 +125,7 @@ func below(dir, name string) (string, bool) {
 }
 
 // folderForm matches how agents tell the folder in which a session works.
-var folderForm = regexp.MustCompile("(?i)(?:\\bworking directory|\\bcwd)(?: is)?[:>] *[\"'`]?((?:/|[a-z]:[/\\\\])[^\\s<>\"'`]+)")
+var folderForm = plain.Pattern("(?i)(?:\\bworking directory|\\bcwd)(?: is)?[:>] *[\"'`]?((?:/|[a-z]:[/\\\\])[^\\s<>\"'`]+)")
 
 // Folder returns the folder in which the session works, as [toolcall.CleanPath] writes it; "" if no message of the system or in the
 // user's role tells.
@@ -136,7 +136,7 @@ func Folder(messages []core.Message) string {
 			if !ok || messages[i].Role == core.RoleAssistant || !HoldsFold(string(t), "working dir") && !HoldsFold(string(t), "cwd") {
 				continue
 			}
-			if found := folderForm.FindStringSubmatch(string(t)); found != nil {
+			if found := folderForm().FindStringSubmatch(string(t)); found != nil {
 				return toolcall.CleanPath(found[1])
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // inserted are the first words of texts that the strategies of this module, and Roo-Code, insert into a conversation.
@@ -113,10 +114,10 @@ func Repeat(intro string, entries []string, end string) string {
 func Entry(text string) string { return "<said>\n" + HideTags(text) + "\n</said>\n" }
 
 var (
-	tagForm    = lazily(`(?i)<([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
-	hiddenForm = lazily(`(?i)<\x{2060}([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
-	saidForm   = lazily(`(?s)<said>\n(.*?)\n</said>`)
-	openForm   = lazily(WordsOpen + ` id="([0-9a-f]{10})">\n`)
+	tagForm    = plain.Pattern(`(?i)<([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
+	hiddenForm = plain.Pattern(`(?i)<\x{2060}([\x{2060}\s]*/?[\x{2060}\s]*(?:said|user_words|left_out))`)
+	saidForm   = plain.Pattern(`(?s)<said>\n(.*?)\n</said>`)
+	openForm   = plain.Pattern(WordsOpen + ` id="([0-9a-f]{10})">\n`)
 )
 
 // HideTags returns text without tags of blocks of words: each gets a word joiner, which is invisible, after its first

@@ -2,22 +2,22 @@ package dialog
 
 import (
 	_ "embed"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // exitForm matches the exit code of a program, in the forms of shells, agents and languages. A bare "exit 1" is a line
 // of a script.
-var exitForm = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status|value)["':= ]{1,4}|exited(?: with)?[:= ]{1,2}|exit[:=] ?|` +
+var exitForm = plain.Pattern(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status|value)["':= ]{1,4}|exited(?: with)?[:= ]{1,2}|exit[:=] ?|` +
 	`return ?code["':= ]{1,4})(-?\d{1,10})\b`)
 
 // faultForms match lines that report a failure, by their author. Every form begins at the beginning of its line, or ends
 // at the end, so that code and prose about failures are not taken for one.
-var faultForms = regexp.MustCompile(strings.Join(slices.DeleteFunc(strings.FieldsFunc(faultsText, unicode.IsControl), func(line string) bool {
+var faultForms = plain.Pattern(strings.Join(slices.DeleteFunc(strings.FieldsFunc(faultsText, unicode.IsControl), func(line string) bool {
 	return strings.HasPrefix(line, "# ")
 }), "|"))
 
@@ -25,7 +25,7 @@ var faultForms = regexp.MustCompile(strings.Join(slices.DeleteFunc(strings.Field
 var faultsText string
 
 // maybeForm matches lines that may be about a failure.
-var maybeForm = regexp.MustCompile(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
+var maybeForm = plain.Pattern(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
 
 // faultHints are words, in lower case, of which every match of the forms above has one.
 var faultHints = []string{
@@ -51,13 +51,13 @@ func FaultOf(line string) Fault {
 		return NoFault
 	}
 	if strings.Contains(line, "\x1b[") {
-		line = colours.ReplaceAllString(line, "")
+		line = colours().ReplaceAllString(line, "")
 	}
 	switch low := strings.ToLower(line); {
 	case !slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) }):
-	case faultForms.MatchString(line):
+	case faultForms().MatchString(line):
 		return SureFault
-	case maybeForm.MatchString(line):
+	case maybeForm().MatchString(line):
 		return MaybeFault
 	}
 	if NamesExit(line) {
@@ -66,10 +66,10 @@ func FaultOf(line string) Fault {
 	return NoFault
 }
 
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
+var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
 
 // failedForm matches the beginning of the result of a failed tool.
-var failedForm = regexp.MustCompile(`^(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
+var failedForm = plain.Pattern(`^(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
 	`no such (?:file|tool)|file (?:not found|does not exist)|file has not been read|string to replace not found|invalid (?:arguments?|parameters?|input)\b|unknown tool|command failed|` +
 	`http(?:/[\d.]+)? [45]\d\d\b|request failed with status code [45])|` +
 	`^\{\s*"(?:error|errors)"\s*:\s*(?:"[^"]|[{\[]\s*["{]|true)|^\{[^{}]{0,80}"(?:(?:is_?error|failed)"\s*:\s*true|(?:success|ok)"\s*:\s*false|status"\s*:\s*"(?:error|failed|failure|denied)")`)
@@ -96,7 +96,7 @@ func Failed(family Family, command, text string) bool {
 		return false
 	case runs && code != "" && !strings.ContainsAny(command, "|;\n"): // a pipe hides a failure
 		return slices.ContainsFunc(strings.Split(text[max(0, len(text)-tail):], "\n"), Counts)
-	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm.MatchString(text[:min(len(text), head)]):
+	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm().MatchString(text[:min(len(text), head)]):
 		return true
 	}
 	if !runs {
@@ -115,11 +115,11 @@ func Failed(family Family, command, text string) bool {
 }
 
 // found matches lines that searches find: they begin with a place in a file.
-var found = regexp.MustCompile(`^\S+[:(]\d+[:,)]`)
+var found = plain.Pattern(`^\S+[:(]\d+[:,)]`)
 
 // reports is true if the only line of an answer says that its call failed.
 func reports(line string) bool {
-	return FaultOf(line) == SureFault && !NamesExit(line) && !found.MatchString(line)
+	return FaultOf(line) == SureFault && !NamesExit(line) && !found().MatchString(line)
 }
 
 // shows reports whether all programs of a command show texts, whose lines say nothing about the command, and whether one shows a text of
@@ -174,7 +174,7 @@ func exitCode(text string) (code string) {
 	if !HoldsFold(text, "exit") && !HoldsFold(text, "returncode") && !HoldsFold(text, "return code") { // the pattern alone is ten times as slow
 		return ""
 	}
-	for _, found := range exitForm.FindAllStringSubmatch(text, -1) {
+	for _, found := range exitForm().FindAllStringSubmatch(text, -1) {
 		if code = found[1]; failedCode(code) {
 			return code
 		}
@@ -183,10 +183,10 @@ func exitCode(text string) (code string) {
 }
 
 // countForm matches the number of failures in the line of a program that counts them.
-var countForm = regexp.MustCompile(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|fail(?:ed|ing|ures?)|problems?)\b|\b(?:failures|errors)[=:] ?[1-9]`)
+var countForm = plain.Pattern(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|fail(?:ed|ing|ures?)|problems?)\b|\b(?:failures|errors)[=:] ?[1-9]`)
 
 // Counts reports whether a line is that of a program that counts failures, such as "Found 753 errors".
-func Counts(line string) bool { return countForm.MatchString(line) && FaultOf(line) == SureFault }
+func Counts(line string) bool { return countForm().MatchString(line) && FaultOf(line) == SureFault }
 
 // NamesExit reports whether text names the exit code of a failed program.
 func NamesExit(text string) bool { return failedCode(exitCode(text)) }
@@ -252,7 +252,7 @@ func CommandKeys(command string) (keys []string, shown string) {
 		mark, _, _ = strings.Cut(mark, " ")
 		_, rest, _ = strings.Cut(rest, "\n"+strings.Trim(mark, `'"`))
 	}
-	command = inQuotes.ReplaceAllStringFunc(program.String(), func(s string) string {
+	command = inQuotes().ReplaceAllStringFunc(program.String(), func(s string) string {
 		if strings.ContainsAny(s, "&;\n") {
 			return ""
 		}
@@ -276,7 +276,7 @@ func CommandKeys(command string) (keys []string, shown string) {
 	return keys, shown
 }
 
-var inQuotes = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+var inQuotes = plain.Pattern(`"[^"]*"|'[^']*'`)
 
 // CommandKey returns the first of [CommandKeys]; empty if there is none.
 func CommandKey(command string) string {

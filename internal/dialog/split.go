@@ -16,11 +16,6 @@ var wrapping = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`</?(?:task|user_query|user_feedback|` + strings.Join(users, "|") + `)>`)
 })
 
-// lazily compiles an expression when it is first used: all together would take longer than the shortest commands.
-func lazily(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
-}
-
 // Unwrap returns the user's words without the tags that programs put around them.
 func Unwrap(text string) string { return wrapping().ReplaceAllString(text, "") }
 

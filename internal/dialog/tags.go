@@ -3,6 +3,7 @@ package dialog
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/toolcall"
@@ -10,7 +11,7 @@ import (
 
 // protocolTags are the elements of the agents' text protocols: calls, their arguments, wrappers of results, and the
 // blocks that agents put into users' texts. Any other tag is content.
-var protocolTags = func() map[string]bool {
+var protocolTags = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for n := range textTools() {
 		m[n] = true
@@ -26,7 +27,7 @@ var protocolTags = func() map[string]bool {
 		m[n] = true
 	}
 	return m
-}()
+})
 
 // maxOpen is how many elements may be open at once.
 const maxOpen = 64
@@ -97,7 +98,7 @@ func protocolTag(text string, i int) (s core.Span, closes, ok bool) {
 	}
 	inner, closes := strings.CutPrefix(rest[:n], "/")
 	name, attributes := tagName(inner)
-	if !protocolTags[name] || closes && attributes {
+	if !protocolTags()[name] || closes && attributes {
 		return core.Span{}, false, false
 	}
 	return core.Span{Start: i, End: i + n + 2}, closes, true

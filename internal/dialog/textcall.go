@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -147,7 +148,7 @@ func xmlUse(name, call string) CallInfo {
 
 // textual are the tools that Roo-Code, Cline and Kilo call in their text protocol, as
 // elements. Other elements in an assistant's text are prose.
-var textual = func() map[string]bool {
+var textual = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for n := range strings.FieldsSeq(`read_file write_to_file apply_diff insert_content search_and_replace
 		replace_in_file edit_file list_files search_files list_code_definition_names codebase_search
@@ -157,10 +158,10 @@ var textual = func() map[string]bool {
 		m[n] = true
 	}
 	return m
-}()
+})
 
 // isTextTool reports whether a tool of this name is called in texts.
-func isTextTool(name string) bool { return textual[name] }
+func isTextTool(name string) bool { return textual()[name] }
 
 // textTools yields the names of the tools that are called in texts, in no order.
-func textTools() iter.Seq[string] { return maps.Keys(textual) }
+func textTools() iter.Seq[string] { return maps.Keys(textual()) }

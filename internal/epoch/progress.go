@@ -1,12 +1,12 @@
 package epoch
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Boundary is an end of a piece of work.
@@ -76,7 +76,7 @@ func ProgressOf(messages []core.Message) Progress {
 func outcome(pass *dialog.Passage, m int, failed map[string]int) Boundary {
 	command := pass.Use.Info.Target
 	bad := pass.Use.IsError
-	if !bad && commits.MatchString(command) {
+	if !bad && commits().MatchString(command) {
 		clear(failed)
 		return BoundaryCommit
 	}
@@ -88,7 +88,7 @@ func outcome(pass *dialog.Passage, m int, failed map[string]int) Boundary {
 	default:
 		_, repaired := failed[key]
 		delete(failed, key)
-		if repaired || checks.MatchString(command) {
+		if repaired || checks().MatchString(command) {
 			return BoundaryTest
 		}
 	}
@@ -97,12 +97,12 @@ func outcome(pass *dialog.Passage, m int, failed map[string]int) Boundary {
 
 // commits matches commands that commit; checks matches those that check the work.
 var (
-	commits = regexp.MustCompile(`\bgit (?:-\S+ \S+ )*commit\b`)
-	checks  = regexp.MustCompile(`(?i)\b(?:\w*tests?|\w*spec|check|verify|clippy|\w*lint|vet|tsc|mypy|jest|vitest|ctest)\b`)
+	commits = plain.Pattern(`\bgit (?:-\S+ \S+ )*commit\b`)
+	checks  = plain.Pattern(`(?i)\b(?:\w*tests?|\w*spec|check|verify|clippy|\w*lint|vet|tsc|mypy|jest|vitest|ctest)\b`)
 )
 
 // finishedItem matches a finished item in the arguments of a call that keeps a plan.
-var finishedItem = regexp.MustCompile(`"status" *: *"(?:completed|done)"|\[x\]`)
+var finishedItem = plain.Pattern(`"status" *: *"(?:completed|done)"|\[x\]`)
 
 // planned is the state of a plan: its number of finished items, as far as it was listed; -1 if it was not.
 type planned struct{ finished int }
@@ -110,7 +110,7 @@ type planned struct{ finished int }
 // advances reports whether a call finishes an item: it names just that one, or lists more finished ones than the last
 // list.
 func (p *planned) advances(args string) bool {
-	n := len(finishedItem.FindAllStringIndex(args, -1))
+	n := len(finishedItem().FindAllStringIndex(args, -1))
 	if !strings.Contains(args, "[") {
 		return n > 0
 	}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A ModeRule gives a mode to sessions whose file matches a pattern or whose text contains a phrase.
@@ -200,7 +200,7 @@ func opencodeMode(data []byte) string {
 }
 
 // announced matches the mode that Roo Code, its forks and Cline name in every message.
-var announced = regexp.MustCompile(`<slug>([\w-]{1,40})</slug>|# Current Mode\n(PLAN|ACT) MODE`)
+var announced = plain.Pattern(`<slug>([\w-]{1,40})</slug>|# Current Mode\n(PLAN|ACT) MODE`)
 
 // announcedMode returns the mode that most user messages name, or "".
 func announcedMode(messages []core.Message) string {
@@ -215,7 +215,7 @@ func announcedMode(messages []core.Message) string {
 			if !ok || !strings.Contains(string(t), "<slug>") && !strings.Contains(string(t), "# Current Mode\n") {
 				continue
 			}
-			for _, m := range announced.FindAllStringSubmatch(string(t), -1) {
+			for _, m := range announced().FindAllStringSubmatch(string(t), -1) {
 				mode := m[1] + strings.ToLower(m[2])
 				if count[mode]++; best == "" || count[mode] > count[best] {
 					best = mode

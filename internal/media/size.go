@@ -12,10 +12,11 @@ import (
 	"image/png"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // tokens returns the cost of an image, whose sides are 0 if they are unknown.
@@ -138,9 +139,9 @@ const (
 )
 
 var (
-	pagesCount = regexp.MustCompile(`/Count\s+(\d{1,7})\b`)
-	linearized = regexp.MustCompile(`/Linearized[^>]{0,300}?/N\s+(\d{1,7})\b`)
-	onePage    = regexp.MustCompile(`/Type\s*/Page[^A-Za-z]`)
+	pagesCount = plain.Pattern(`/Count\s+(\d{1,7})\b`)
+	linearized = plain.Pattern(`/Linearized[^>]{0,300}?/N\s+(\d{1,7})\b`)
+	onePage    = plain.Pattern(`/Type\s*/Page[^A-Za-z]`)
 )
 
 // pages counts the pages of a PDF file: by the tree of pages, else by the pages themselves, which may be compressed (ISO
@@ -149,17 +150,17 @@ func pages(b []byte) (n int, known bool) {
 	if !isPDF(b) {
 		return 0, false
 	}
-	if m := linearized.FindSubmatch(b[:min(len(b), 1<<10)]); m != nil {
+	if m := linearized().FindSubmatch(b[:min(len(b), 1<<10)]); m != nil {
 		n, _ = strconv.Atoi(string(m[1]))
 	}
 	if n == 0 {
 		n = treePages(b)
 	}
 	if n == 0 {
-		n = len(onePage.FindAllIndex(b, maxPages))
-		inflate(b, func(objects []byte) { n += len(onePage.FindAllIndex(objects, maxPages)) })
+		n = len(onePage().FindAllIndex(b, maxPages))
+		inflate(b, func(objects []byte) { n += len(onePage().FindAllIndex(objects, maxPages)) })
 	}
-	if m := pagesCount.FindSubmatch(b); n == 0 && m != nil {
+	if m := pagesCount().FindSubmatch(b); n == 0 && m != nil {
 		n, _ = strconv.Atoi(string(m[1]))
 	}
 	return min(n, maxPages), n > 0
@@ -183,7 +184,7 @@ func treePages(b []byte) int {
 		if end := bytes.Index(node, []byte("endobj")); end > 0 {
 			node = node[:end]
 		}
-		if m := pagesCount.FindSubmatch(node); m != nil {
+		if m := pagesCount().FindSubmatch(node); m != nil {
 			k, _ := strconv.Atoi(string(m[1]))
 			n = max(n, k)
 		}

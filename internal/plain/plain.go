@@ -1,9 +1,12 @@
 // Package plain makes text from other sources safe to print. It replaces characters that act on a
-// terminal, change the direction of text, or begin a line that looks like the program's own.
+// terminal, change the direction of text, or begin a line that looks like the program's own. And it has the patterns by
+// which texts are read.
 package plain
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -83,4 +86,9 @@ func Clip(s string) string {
 		s = s[:longest] + "…"
 	}
 	return s
+}
+
+// Pattern returns a regular expression that is compiled when it is first asked for: most runs of the program need few of them.
+func Pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

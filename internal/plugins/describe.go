@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/wire"
 )
@@ -96,13 +96,13 @@ func Remember(pin string, d *wire.Description) {
 	}
 }
 
-var checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var checksum = plain.Pattern(`^[0-9a-f]{64}$`)
 
 // descriptionFile returns the path for the description of the program with this checksum. False means that it cannot
 // be stored: there is no checksum or no home folder.
 func descriptionFile(pin string) (string, bool) {
 	dir, err := os.UserCacheDir()
-	if err != nil || !checksum.MatchString(pin) {
+	if err != nil || !checksum().MatchString(pin) {
 		return "", false
 	}
 	return filepath.Join(dir, "condense", "plugins", pin+descriptionForm), true

@@ -2,7 +2,6 @@ package recall
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -31,36 +31,44 @@ const (
 )
 
 var (
-	onward    = regexp.MustCompile(`\b[0-9a-f]{10}\+`)
-	refWord   = regexp.MustCompile(`^(?:(?:h:)?` + handleDigits + `(\+?)|m?` + numberDigits + `)$`)
-	inText    = regexp.MustCompile(`()()(?:^|[\s\[("'])m` + numberDigits + `(?:$|[\s\])"',:;])`)
-	leftMark  = regexp.MustCompile(`\bh:` + handleDigits + `(?:(\+)|\b)|\[… (?:(?:[0-9]+ lines?|image) )?(?:\(error\) )?m` + numberDigits + `\]`)
-	extractOf = regexp.MustCompile(`^\[Extract of the conversation so far[^\n]*?(?:quoted; |; |begins with )([^\s:]+)[: ]`)
-	keyOf     = regexp.MustCompile(`^ contents:[^\n]* with of ([0-9a-f]{6});`)
-	listed    = regexp.MustCompile(`(?m)()()(?:^|; )m` + numberDigits + `(?:\s|:|$)`)
-	trailing  = regexp.MustCompile(`(?m)()() m` + numberDigits + `$`)
+	onward    = plain.Pattern(`\b[0-9a-f]{10}\+`)
+	refWord   = plain.Pattern(`^(?:(?:h:)?` + handleDigits + `(\+?)|m?` + numberDigits + `)$`)
+	inText    = plain.Pattern(`()()(?:^|[\s\[("'])m` + numberDigits + `(?:$|[\s\])"',:;])`)
+	leftMark  = plain.Pattern(`\bh:` + handleDigits + `(?:(\+)|\b)|\[… (?:(?:[0-9]+ lines?|image) )?(?:\(error\) )?m` + numberDigits + `\]`)
+	extractOf = plain.Pattern(`^\[Extract of the conversation so far[^\n]*?(?:quoted; |; |begins with )([^\s:]+)[: ]`)
+	keyOf     = plain.Pattern(`^ contents:[^\n]* with of ([0-9a-f]{6});`)
+	listed    = plain.Pattern(`(?m)()()(?:^|; )m` + numberDigits + `(?:\s|:|$)`)
+	trailing  = plain.Pattern(`(?m)()() m` + numberDigits + `$`)
 )
+
+// aside are words before a reference that say nothing.
+var aside = map[string]bool{"": true, "message": true, "messages": true, "number": true, "result": true, "recall": true, "handle": true}
 
 // ParseRefs parses references separated by commas or spaces. Text can also be a line that begins with some, or the stub of
 // a provider with one handle or number. Without any the result is nil.
 func ParseRefs(text string) (refs []Ref) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r <= ' ' }) {
-		if word = strings.Trim(word, "`'\"[]()*-:."); word == "" {
-			continue
-		}
-		at := refWord.FindStringSubmatch(word)
-		if at == nil {
+		word = strings.ToLower(strings.Trim(word, "`'\"[]()*-:.#"))
+		at := refWord().FindStringSubmatch(word)
+		if at != nil {
+			refs = append(refs, refOf(at))
+		} else if refs != nil || !aside[word] {
 			break
 		}
-		refs = append(refs, refOf(at))
+	}
+	if units := listed().FindAllStringSubmatch(text, -1); refs != nil && len(units) > len(refs) { // a line of a table with several
+		refs = nil
+		for _, at := range units {
+			refs = append(refs, refOf(at))
+		}
 	}
 	if refs != nil {
 		return refs
 	}
 	if handle, ok := history.ParseHandle(text); ok {
-		return []Ref{{Handle: handle, Onward: onward.MatchString(text)}}
+		return []Ref{{Handle: handle, Onward: onward().MatchString(text)}}
 	}
-	if at := inText.FindStringSubmatch(text); at != nil {
+	if at := inText().FindStringSubmatch(text); at != nil {
 		return []Ref{refOf(at)}
 	}
 	return nil
@@ -101,11 +109,7 @@ func (r Ref) String() string {
 func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
 	all := len(s.order) - s.Later
 	if r.From < 1 || r.To > all || r.To < r.From {
-		has := "this conversation has messages m1 to m" + strconv.Itoa(all)
-		if all == 0 {
-			has = "no message of this conversation has a number here"
-		}
-		return nil, fmt.Errorf("no message %s: %s", r, has)
+		return nil, fmt.Errorf("no message %s: %s", r, s.Has())
 	}
 	results := 0
 	for n := r.From; n <= r.To; n++ {
@@ -132,6 +136,14 @@ func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
 		return nil, fmt.Errorf("no result %s: message m%d has %s", r, r.From, size.Plural(results, "result"))
 	}
 	return pieces, nil
+}
+
+// Has says what numbers there are.
+func (s *Source) Has() string {
+	if len(s.order) == s.Later {
+		return "no message of this conversation has a number here"
+	}
+	return "this conversation has messages m1 to m" + strconv.Itoa(len(s.order)-s.Later)
 }
 
 // callOf returns the call that a result in entry i answers, and its entry; nil if there is none.
@@ -204,7 +216,7 @@ func Mentioned(messages []core.Message) map[Ref]bool {
 func Key(messages []core.Message) string {
 	for _, m := range messages {
 		for _, section := range sections(m) {
-			if at := keyOf.FindStringSubmatch(section); at != nil {
+			if at := keyOf().FindStringSubmatch(section); at != nil {
 				return at[1]
 			}
 		}
@@ -220,7 +232,7 @@ func Trailing(messages []core.Message) (all []Ref) {
 			if !strings.HasPrefix(section, " open:") {
 				section, _, _ = strings.Cut(section, "\n")
 			}
-			for _, at := range trailing.FindAllStringSubmatch(section, -1) {
+			for _, at := range trailing().FindAllStringSubmatch(section, -1) {
 				all = append(all, refOf(at))
 			}
 		}
@@ -232,11 +244,11 @@ func mentioned(messages []core.Message) (all []Ref) {
 	for _, m := range messages {
 		for i, p := range m.Parts {
 			text := textOf(p)
-			found := leftMark.FindAllStringSubmatch(text, -1)
+			found := leftMark().FindAllStringSubmatch(text, -1)
 			if i == 0 {
 				for _, section := range sections(m) {
 					if table, is := strings.CutPrefix(section, " contents:"); is {
-						found = append(found, listed.FindAllStringSubmatch(table, -1)...)
+						found = append(found, listed().FindAllStringSubmatch(table, -1)...)
 					}
 				}
 			}
@@ -255,7 +267,7 @@ func sections(m core.Message) []string {
 		return nil
 	}
 	text := textOf(m.Parts[0])
-	head := extractOf.FindStringSubmatch(text)
+	head := extractOf().FindStringSubmatch(text)
 	if head == nil {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -36,7 +37,7 @@ const (
 const farewell = 100 * time.Millisecond
 
 // unknownParameter matches the errors of servers that do not know a parameter.
-var unknownParameter = regexp.MustCompile(`(?i)unsupported|not (?:be )?supported|unknown|unrecognized|unexpected|extra (?:inputs|fields)|not permitted|not allowed`)
+var unknownParameter = plain.Pattern(`(?i)unsupported|not (?:be )?supported|unknown|unrecognized|unexpected|extra (?:inputs|fields)|not permitted|not allowed`)
 
 // names reports whether text has the word.
 func names(text, word string) bool {

@@ -218,7 +218,7 @@ func (c *Client) doubt(ctx context.Context, p *model.Prompt, r *Reply) {
 
 // learn reports whether e refuses a parameter that can be left out, and remembers it.
 func (c *Client) learn(e *Error) bool {
-	if !unknownParameter.MatchString(e.Message) && !unknownParameter.MatchString(e.Code) {
+	if !unknownParameter().MatchString(e.Message) && !unknownParameter().MatchString(e.Code) {
 		return false
 	}
 	c.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A pattern is how a vendor reports that a conversation exceeds the model's window. All
@@ -95,14 +97,14 @@ func (f *failure) read(body []byte) {
 		return
 	}
 	f.messages += "\n" + string(body)
-	if found := statusForm.FindSubmatch(body); found != nil {
+	if found := statusForm().FindSubmatch(body); found != nil {
 		n, _ := strconv.Atoi(string(found[1]))
 		f.statuses = append(f.statuses, n)
 	}
 }
 
 // statusForm matches the beginning of "Error: 400 context length exceeded".
-var statusForm = regexp.MustCompile(`^\s*(?:\w*Error: )?(?:HTTP |[Ss]tatus(?: code)? )?([45]\d\d)\b`)
+var statusForm = plain.Pattern(`^\s*(?:\w*Error: )?(?:HTTP |[Ss]tatus(?: code)? )?([45]\d\d)\b`)
 
 const deepest = 8 // level of a body that is read
 

@@ -96,17 +96,17 @@ func Reported(status int, data []byte) *Error {
 	switch raw := whole.Error; {
 	case len(raw) == 0 || string(raw) == "null":
 		if inner.Message = whole.Message; inner.Message == "" {
-			inner.Message = plain(whole.Detail)
+			inner.Message = scalar(whole.Detail)
 		}
 		if inner.Message == "" {
 			return nil
 		}
 	case raw[0] != '{':
-		inner.Message = plain(raw)
+		inner.Message = scalar(raw)
 	case json.Unmarshal(raw, &inner) != nil:
 		inner.Message = string(raw)
 	}
-	e := &Error{Status: status, Code: plain(inner.Code), Message: inner.Message, Param: inner.Param, Request: whole.Request}
+	e := &Error{Status: status, Code: scalar(inner.Code), Message: inner.Message, Param: inner.Param, Request: whole.Request}
 	if n, err := strconv.Atoi(e.Code); err == nil {
 		e.Code = ""
 		if status == 0 && n >= 400 && n < 600 {
@@ -132,8 +132,8 @@ func Reported(status int, data []byte) *Error {
 	return e
 }
 
-// plain returns the text of a JSON string, and other JSON unchanged.
-func plain(raw json.RawMessage) string {
+// scalar returns the text of a JSON string, and other JSON unchanged.
+func scalar(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s

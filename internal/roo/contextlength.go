@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -18,9 +18,9 @@ const (
 )
 
 var (
-	gatewayOverflow = regexp.MustCompile(`(?i)\bcontext` + jsSpace + `*(?:length|window)\b|\bmaximum` + jsSpace + `*context\b|` +
+	gatewayOverflow = plain.Pattern(`(?i)\bcontext` + jsSpace + `*(?:length|window)\b|\bmaximum` + jsSpace + `*context\b|` +
 		`\b(?:input` + jsSpace + `*)?tokens?` + jsSpace + `*exceed|\btoo` + jsSpace + `*many` + jsSpace + `*tokens?\b`)
-	anthropicOverflow = regexp.MustCompile(`(?i)prompt is too long|maximum` + jsDot + `*tokens|context` + jsDot + `*too` + jsDot + `*long|` +
+	anthropicOverflow = plain.Pattern(`(?i)prompt is too long|maximum` + jsDot + `*tokens|context` + jsDot + `*too` + jsDot + `*long|` +
 		`exceeds` + jsDot + `*context|token` + jsDot + `*limit|context_length_exceeded|max_tokens_to_sample`)
 	// unfold takes out the two letters that Unicode folds to ASCII ones and JavaScript,
 	// without its flag u, does not.
@@ -66,25 +66,25 @@ func ContextLengthError(err error, status int) bool {
 }
 
 // statusForm matches the beginning of "Error: 400 context length exceeded".
-var statusForm = regexp.MustCompile(`^\s*(?:\w*Error: )?([45]\d\d)\b`)
+var statusForm = plain.Pattern(`^\s*(?:\w*Error: )?([45]\d\d)\b`)
 
 // fromText reads an error of which only the text is known. A text that names no status is taken for one of status 400,
 // unless it is about a rate.
 func fromText(text string, status int) bool {
-	if found := statusForm.FindStringSubmatch(text); found != nil && status == 0 {
+	if found := statusForm().FindStringSubmatch(text); found != nil && status == 0 {
 		status, _ = strconv.Atoi(found[1])
 	}
 	message := rawjson.Field([]byte(text), "message")
 	if !json.Valid([]byte(text)) || message == nil {
 		message = rawjson.AppendQuote(nil, text)
 	}
-	if status == 0 && !ratesForm.MatchString(text) {
+	if status == 0 && !ratesForm().MatchString(text) {
 		status = http.StatusBadRequest
 	}
 	return ContextWindowExceeded(rawjson.Append(nil, `{"status":?,"message":?}`, []byte(strconv.Itoa(status)), message), false)
 }
 
-var ratesForm = regexp.MustCompile(`(?i)rate|quota|per (?:minute|hour|day)`)
+var ratesForm = plain.Pattern(`(?i)rate|quota|per (?:minute|hour|day)`)
 
 func byOpenAI(v []byte, apiError bool) bool {
 	if rawjson.Text(rawjson.Field(v, "name")) == "LengthFinishReasonError" {
@@ -107,7 +107,7 @@ func byGateway(v []byte) bool {
 	if !truthy(message) {
 		message = rawjson.Field(nested, "message")
 	}
-	return truthy(message) && gatewayOverflow.MatchString(unfold.Replace(toString(message)))
+	return truthy(message) && gatewayOverflow().MatchString(unfold.Replace(toString(message)))
 }
 
 func byAnthropic(v []byte) bool {
@@ -116,7 +116,7 @@ func byAnthropic(v []byte) bool {
 	if rawjson.Text(rawjson.Field(inner, "type")) != "invalid_request_error" {
 		return false
 	}
-	return truthy(message) && anthropicOverflow.MatchString(unfold.Replace(toString(message)))
+	return truthy(message) && anthropicOverflow().MatchString(unfold.Replace(toString(message)))
 }
 
 // coalesce is a ?? b ?? … .

@@ -3,10 +3,10 @@ package search
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -34,10 +34,10 @@ type term struct {
 }
 
 // field matches a phrase in quotes, or file:NAME and tool:NAME.
-var field = regexp.MustCompile(`"([^"]*)"|(?:^|\s)(file|path|tool):("[^"]*"|\S+)`)
+var field = plain.Pattern(`"([^"]*)"|(?:^|\s)(file|path|tool):("[^"]*"|\S+)`)
 
 // person matches words with which a person asks about themselves, and an agent about its user.
-var person = regexp.MustCompile(`(?i)\b(i|me|my|mine|we|us|our|ours|user)\b`)
+var person = plain.Pattern(`(?i)\b(i|me|my|mine|we|us|our|ours|user)\b`)
 
 // Parse reads a query: words, "phrases in quotes" that must be there, file:PART of the path of a call and tool:PART of
 // the name of its tool.
@@ -45,11 +45,11 @@ func Parse(text string) (*Query, error) {
 	if len(text) > MaxQuery {
 		return nil, fmt.Errorf("the query has %s bytes; at most %s are allowed", size.Group(len(text)), size.Group(MaxQuery))
 	}
-	q := &Query{index: map[string]int{}, person: person.MatchString(text)}
+	q := &Query{index: map[string]int{}, person: person().MatchString(text)}
 	var stemmer Stemmer
 	var words strings.Builder
-	rest := field.ReplaceAllStringFunc(text, func(match string) string {
-		m := field.FindStringSubmatch(match)
+	rest := field().ReplaceAllStringFunc(text, func(match string) string {
+		m := field().FindStringSubmatch(match)
 		value := strings.ToLower(strings.Trim(m[3], `"`))
 		switch {
 		case m[2] == "tool":

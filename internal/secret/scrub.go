@@ -4,8 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Scrub returns s without keys, for a store and for other readers than the user: without text in the form of a key, private keys,
@@ -46,9 +47,9 @@ func Scrub(s string) string {
 // The beginning of a block of text as of RFC 7468 with its first line, which may stand in a listing or as a text of a program; its end;
 // and the lines of one that has no end.
 var (
-	blockBegin = lazily(`^-----BEGIN [A-Z0-9 ]+-----` + blockMargin + `(?:[A-Za-z-]+: [^\n]*` + blockMargin + `)*[A-Za-z0-9+/=]{4,}\s*(?:["'\\\n]|$)`)
-	blockEnd   = lazily(`-----END [A-Z0-9 ]+(?:-----)?`)
-	blockLines = lazily(`^(?:` + blockMargin + `[A-Za-z0-9+/=]{16,}(?:\s|["'\\]|$))*`)
+	blockBegin = plain.Pattern(`^-----BEGIN [A-Z0-9 ]+-----` + blockMargin + `(?:[A-Za-z-]+: [^\n]*` + blockMargin + `)*[A-Za-z0-9+/=]{4,}\s*(?:["'\\\n]|$)`)
+	blockEnd   = plain.Pattern(`-----END [A-Z0-9 ]+(?:-----)?`)
+	blockLines = plain.Pattern(`^(?:` + blockMargin + `[A-Za-z0-9+/=]{16,}(?:\s|["'\\]|$))*`)
 )
 
 const longestBlock = 1 << 16 // bytes
@@ -58,7 +59,7 @@ const blockMargin = `(?:[\s"'+,>|│→-]|\\+[nr]|\d+[:|→\t])*`
 func scrubLines(s string) string {
 	s = withoutKeys(s)
 	if strings.Contains(s, "://") {
-		s = userinfo.ReplaceAllString(s, "://"+Redacted+"@")
+		s = userinfo().ReplaceAllString(s, "://"+Redacted+"@")
 	}
 	return randomWords(withoutValues(s))
 }
@@ -209,14 +210,9 @@ func isName(value string) bool {
 		strings.Contains(value, "auth")
 }
 
-// lazily compiles an expression when it is first used: all together would take longer than the shortest commands.
-func lazily(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
-}
-
 var (
-	unfixedForm = lazily(`\b(?:` + unfixed + `)`)
-	userinfo    = regexp.MustCompile(`://(?:[^\s/@:"']*:[^\s/"']+|[A-Za-z0-9_-]{20,})@`)
+	unfixedForm = plain.Pattern(`\b(?:` + unfixed + `)`)
+	userinfo    = plain.Pattern(`://(?:[^\s/@:"']*:[^\s/"']+|[A-Za-z0-9_-]{20,})@`)
 )
 
 // labels are parts of names of secrets, in lower case, and programs is what takes a password as an option of one letter or from a pipe.
@@ -249,7 +245,7 @@ type rule struct {
 	mixed bool // another value is none
 }
 
-func ruleOf(expression string) rule { return rule{is: lazily(`^(?i:` + expression + `)`)} }
+func ruleOf(expression string) rule { return rule{is: plain.Pattern(`^(?i:` + expression + `)`)} }
 
 // names are the rules for NAME=value, "name": "value", a header, a name and a value in two fields, and "the password is value"; signs
 // those for --name value, an element, and a call with a name and a value; options those for programs.
@@ -278,10 +274,10 @@ var (
 )
 
 // prose matches a label with a word that is no secret: "token: one of them", and passes of this program.
-var prose = lazily(`^(?:(?i:(?:[\w-]*(?:token|cookie|authorization)|credentials?): )[a-z]+ [a-z]|pass["']?: ?["']?[a-z]+(?:[^a-z]|$))`)
+var prose = plain.Pattern(`^(?:(?i:(?:[\w-]*(?:token|cookie|authorization)|credentials?): )[a-z]+ [a-z]|pass["']?: ?["']?[a-z]+(?:[^a-z]|$))`)
 
 // expression matches a value that is code, a variable, a type, a version or a word for the absence of a value.
-var expression = lazily(`(?i)^(?:[$<{%&*(\[]|/\^|[.~]{0,2}/[\w./-]*$|0x[0-9a-f]{1,8}$|\.\.\.|!?\\?\(|!*[a-z_]\w*(?:\.[a-z_]\w*)+\b|[a-z_]\w*(?:\(|\[|->|::)|[~^<>=v]*\d+(?:\.\d+)+(?:-[\w.]+)?$|` +
+var expression = plain.Pattern(`(?i)^(?:[$<{%&*(\[]|/\^|[.~]{0,2}/[\w./-]*$|0x[0-9a-f]{1,8}$|\.\.\.|!?\\?\(|!*[a-z_]\w*(?:\.[a-z_]\w*)+\b|[a-z_]\w*(?:\(|\[|->|::)|[~^<>=v]*\d+(?:\.\d+)+(?:-[\w.]+)?$|` +
 	`(?:await|async|new|function|this|self|return|not|and|or|if|is|to|in|for|from|string|str|bool|boolean|int|number|bytes?|any|object|null|nil|none|undefined|` +
 	`true|false|required|optional|missing|invalid|expired|empty|unset|redacted|header|value|read|write|inherit|range|every|\[redacted\]|x{3,}|\*{3,})[,;.:!?)]*$)`)
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A form is a key at the beginning of a text; head are its first characters.
@@ -28,7 +30,7 @@ var byFirst = sync.OnceValue(func() (by [256][]form) {
 })
 
 // masked are keys in the form in which vendors quote them, partly hidden.
-var masked = regexp.MustCompile(`\bsk-[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_*-]*`)
+var masked = plain.Pattern(`\bsk-[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_*-]*`)
 
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
@@ -92,7 +94,7 @@ func Redact(s string, known ...string) string {
 		}
 	}
 	if s = withoutKeys(s); strings.Contains(s, "***") {
-		s = masked.ReplaceAllString(s, Redacted)
+		s = masked().ReplaceAllString(s, Redacted)
 	}
 	return s
 }

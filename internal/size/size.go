@@ -4,15 +4,16 @@ package size
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Units describes the input of Parse, for messages.
 const Units = "64000, 64k (64,000) or 64Ki (65,536)"
 
-var form = regexp.MustCompile(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmMgG]i?)?$`)
+var form = plain.Pattern(`^([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kKmMgG]i?)?$`)
 
 // units are the units of vendors of models: 128k is 128,000; 32Ki is 32,768.
 var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
@@ -20,7 +21,7 @@ var units = map[string]float64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 1
 // Parse reads 64000, 64_000, 64k, 1.5M, 64Ki or 1Gi. It reports false for anything else, such as
 // negative numbers, fractions, and numbers above 2^53.
 func Parse(text string) (int64, bool) {
-	m := form.FindStringSubmatch(strings.TrimSpace(text))
+	m := form().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return 0, false
 	}
@@ -34,7 +35,7 @@ func Parse(text string) (int64, bool) {
 
 // HasUnit reports whether text is a size with a unit.
 func HasUnit(text string) bool {
-	m := form.FindStringSubmatch(strings.TrimSpace(text))
+	m := form().FindStringSubmatch(strings.TrimSpace(text))
 	return m != nil && m[2] != ""
 }
 

@@ -25,6 +25,9 @@ func Slow(tb testing.TB) {
 	}
 }
 
+// Night reports whether a test is to try every pair of what it otherwise tries each of: `make night` does, for hours.
+func Night() bool { return os.Getenv("CONDENSE_NIGHT") != "" }
+
 // Patience is how long a test may wait for an event whose time does not matter: until shortly before
 // the deadline of the test binary, and at most ten minutes. So a test that waits in vain fails with
 // its own message, not with a dump of all goroutines.

@@ -1,8 +1,9 @@
 package toolcall
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // signs follow the number of a line in the results of tools that show files. A shorter one comes after those that begin with it.
@@ -36,9 +37,9 @@ func Gutter(line string) (n int, sign, text string) {
 	return 0, "", line
 }
 
-var wrapperForm = regexp.MustCompile(`^(?:<path>[^<]*</path>|<type>\w+</type>|</?content>|</?file>)$`)
+var wrapperForm = plain.Pattern(`^(?:<path>[^<]*</path>|<type>\w+</type>|</?content>|</?file>)$`)
 
 // Wraps reports whether a tool writes the line around the text of a file that it shows.
 func Wraps(line string) bool {
-	return strings.HasPrefix(line, "<") && wrapperForm.MatchString(strings.TrimRight(line, "\r"))
+	return strings.HasPrefix(line, "<") && wrapperForm().MatchString(strings.TrimRight(line, "\r"))
 }

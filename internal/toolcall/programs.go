@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Writer says who wrote what agents put into a user's message.
@@ -39,8 +40,8 @@ const (
 //go:embed programs.txt
 var programs string
 
-// elements are all that are known, by name, and beginnings the texts.
-var elements, beginnings = func() (all map[string]Element, texts []Element) {
+// listed are all elements that are known, by name, and the beginnings of texts.
+var listed = sync.OnceValues(func() (all map[string]Element, texts []Element) {
 	all = map[string]Element{}
 	for line := range strings.Lines(programs) {
 		by, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -55,10 +56,13 @@ var elements, beginnings = func() (all map[string]Element, texts []Element) {
 		}
 	}
 	return all, texts
-}()
+})
 
 // Elements returns all elements by name.
-func Elements() map[string]Element { return elements }
+func Elements() map[string]Element {
+	all, _ := listed()
+	return all
+}
 
 // apart reports whether no person begins a text with the tag, so that one without its end is the program's, too.
 func (e Element) apart() bool {
@@ -73,10 +77,10 @@ func Opens(text string) (e Element, ok bool) {
 	if !ok || n < 0 {
 		return Element{}, false
 	}
-	if whole, _, closed := strings.Cut(text, ">"); closed && elements[whole].Name != "" { // one has a space in it
-		return elements[whole], true
+	if whole, _, closed := strings.Cut(text, ">"); closed && Elements()[whole].Name != "" { // one has a space in it
+		return Elements()[whole], true
 	}
-	e, ok = elements[text[:n]]
+	e, ok = Elements()[text[:n]]
 	return e, ok
 }
 
@@ -85,6 +89,7 @@ func Begins(text string) (e Element, ok bool) {
 	if e, ok = Opens(text); ok && e.apart() {
 		return e, true
 	}
+	_, beginnings := listed()
 	if i := slices.IndexFunc(beginnings, func(b Element) bool { return strings.HasPrefix(text, b.Name) }); i >= 0 {
 		return beginnings[i], true
 	}
@@ -94,15 +99,16 @@ func Begins(text string) (e Element, ok bool) {
 // Programs returns the names of the elements that hold words of programs, of those that hold words of the user, and how programs'
 // texts begin.
 func Programs() (theirs, users, begin []string) {
-	for _, name := range slices.Sorted(maps.Keys(elements)) {
-		if elements[name].By == Person {
+	for _, name := range slices.Sorted(maps.Keys(Elements())) {
+		if Elements()[name].By == Person {
 			users = append(users, name)
 			continue
 		}
-		if theirs = append(theirs, name); elements[name].apart() {
+		if theirs = append(theirs, name); Elements()[name].apart() {
 			begin = append(begin, "<"+name+">", "<"+name+" ")
 		}
 	}
+	_, beginnings := listed()
 	for _, b := range beginnings {
 		begin = append(begin, b.Name)
 	}

@@ -2,9 +2,10 @@ package tree
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Path is a key, one name for each level. Names may contain any character except control
@@ -25,7 +26,7 @@ func (p Path) With(name string) Path {
 	return append(q, name)
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var plainName = plain.Pattern(`^[A-Za-z0-9_-]+$`)
 
 // String returns p as users write it: profiles."gpt-4.1".threshold, chain[0].
 func (p Path) String() string {
@@ -42,7 +43,7 @@ func (p Path) String() string {
 		if i > 0 {
 			b.WriteByte('.')
 		}
-		if plainName.MatchString(name) {
+		if plainName().MatchString(name) {
 			b.WriteString(name)
 		} else {
 			b.WriteString(strconv.Quote(name))

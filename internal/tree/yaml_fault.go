@@ -2,7 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -23,7 +22,7 @@ func yamlFault(text []byte, err error) *Error {
 	return yamlSyntax(err)
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+var yamlLine = plain.Pattern(`^(?:yaml: )?line (\d+): `)
 
 // plainWords replace the messages of the parser.
 var plainWords = []struct{ parser, plain string }{
@@ -39,7 +38,7 @@ var plainWords = []struct{ parser, plain string }{
 func yamlSyntax(err error) *Error {
 	problem := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := Position{Line: 1} // the parser does not mention line 1
-	if m := yamlLine.FindStringSubmatch(problem); m != nil {
+	if m := yamlLine().FindStringSubmatch(problem); m != nil {
 		at.Line, _ = strconv.Atoi(m[1])
 		problem = problem[len(m[0]):]
 	}
@@ -115,14 +114,14 @@ func (s *yamlScan) unclosed() *Error {
 
 var (
 	// blockKey begins a line of a mapping that is written in lines.
-	blockKey = regexp.MustCompile(`^("[^"]*"|'[^']*'|[^\s"'#&*!|>@%{}\[\],` + "`" + `-][^#]*?|-[^\s#][^#]*?):(\s+|$)`)
+	blockKey = plain.Pattern(`^("[^"]*"|'[^']*'|[^\s"'#&*!|>@%{}\[\],` + "`" + `-][^#]*?|-[^\s#][^#]*?):(\s+|$)`)
 	// tight is a key and its value without the space between.
-	tight = regexp.MustCompile(`^([A-Za-z_][\w.-]*|"[^"]*"|'[^']*'):([^\s:/].*)$`)
+	tight = plain.Pattern(`^([A-Za-z_][\w.-]*|"[^"]*"|'[^']*'):([^\s:/].*)$`)
 )
 
 // left reports whether a line in an open bracket looks like one that follows it.
 func (s *yamlScan) left(content string) bool {
-	return s.open != '"' && s.open != '\'' && blockKey.MatchString(content) && !strings.ContainsAny(content, "]}") && !strings.HasSuffix(content, ",")
+	return s.open != '"' && s.open != '\'' && blockKey().MatchString(content) && !strings.ContainsAny(content, "]}") && !strings.HasSuffix(content, ",")
 }
 
 // line checks a line that is not inside a quote, a bracket or a block.
@@ -141,7 +140,7 @@ func (s *yamlScan) line(number, indent int, content string) *Error {
 			return nil
 		}
 	}
-	key := blockKey.FindStringSubmatch(content)
+	key := blockKey().FindStringSubmatch(content)
 	if key == nil {
 		return s.bare(number, indent, content, item)
 	}
@@ -215,7 +214,7 @@ func (s *yamlScan) bare(number, indent int, content string, item bool) *Error {
 	}
 	n := len(s.levels)
 	continues := n > 0 && s.levels[n-1].indent < indent
-	if m := tight.FindStringSubmatch(content); m != nil {
+	if m := tight().FindStringSubmatch(content); m != nil {
 		return yamlFaultAt(number, indent, "a space is missing after the colon; write %s", quoteLine(m[1]+": "+m[2]))
 	}
 	if n > 0 && !continues && content[0] != '"' && content[0] != '\'' && content[0] != '[' && content[0] != '{' && content[0] != '}' && content[0] != ']' {

@@ -14,13 +14,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Kind is the subject of an agreement.
@@ -177,7 +177,7 @@ func (s Store) Add(e Entry) error {
 		return errors.New("there is no folder to store it in: set HOME or XDG_CONFIG_HOME")
 	}
 	e.Path = RealPath(e.Path)
-	if !digits.MatchString(e.Digest) {
+	if !digits().MatchString(e.Digest) {
 		return fmt.Errorf("%q is not a digest of 64 hexadecimal digits", e.Digest)
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -258,8 +258,8 @@ func (s Store) file(e Entry) string {
 }
 
 var (
-	digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	entry  = regexp.MustCompile(`^(config|gateway|plugin|plugin-folder|account) ([0-9a-f]{64}) (".*")\n`)
+	digits = plain.Pattern(`^[0-9a-f]{64}$`)
+	entry  = plain.Pattern(`^(config|gateway|plugin|plugin-folder|account) ([0-9a-f]{64}) (".*")\n`)
 )
 
 func (s Store) read(file string) (Entry, error) {
@@ -271,7 +271,7 @@ func (s Store) read(file string) (Entry, error) {
 		return Entry{}, err
 	}
 	damaged := fmt.Errorf("%s: was not written by condense; remove the file and trust again", file)
-	m := entry.FindStringSubmatch(string(content))
+	m := entry().FindStringSubmatch(string(content))
 	if m == nil {
 		return Entry{}, damaged
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A call that started or created something cannot be made again to see its result: without the identifier, work is done twice. So the
@@ -24,24 +25,24 @@ const (
 
 var (
 	// createsByTool matches names of tools that start or create something; an agent is started by the tools of its family.
-	createsByTool = regexp.MustCompile(`(?i)(?:^|[_.\-/]|[a-z])(?:create|start|launch|spawn|open|send|pay|charge|post|upload|publish|deploy|submit|schedule|provision|book|order|reserve|register|issue|add_comment|fork|transfer|refund)(?:[A-Z_.\-/]|$)`)
+	createsByTool = plain.Pattern(`(?i)(?:^|[_.\-/]|[a-z])(?:create|start|launch|spawn|open|send|pay|charge|post|upload|publish|deploy|submit|schedule|provision|book|order|reserve|register|issue|add_comment|fork|transfer|refund)(?:[A-Z_.\-/]|$)`)
 	// createsByCommand matches commands likewise.
-	createsByCommand = regexp.MustCompile(`(?i)\bgit (?:commit|tag|push|stash|cherry-pick|merge|revert)\b|\b(?:gh|glab) \w+ (?:create|fork)\b|\b(?:npm|pnpm|yarn|cargo|twine) (?:publish|upload)\b|` +
+	createsByCommand = plain.Pattern(`(?i)\bgit (?:commit|tag|push|stash|cherry-pick|merge|revert)\b|\b(?:gh|glab) \w+ (?:create|fork)\b|\b(?:npm|pnpm|yarn|cargo|twine) (?:publish|upload)\b|` +
 		`\b(?:kubectl|oc) (?:create|apply|run|expose)\b|\b(?:docker|podman) (?:run|create|push|compose up)\b|\bterraform apply\b|\b(?:aws|gcloud|az|doctl|hcloud|fly|heroku|vercel|netlify) .*\b(?:create|run|deploy|launch|start|put|send)|` +
 		`\bnohup\b|\bsetsid\b|[^&>]&\s*$|\bcurl\b.*(?:-X ?(?:POST|PUT)|--data|\s-d )|\b(?:sbatch|qsub|at|systemd-run|screen|tmux new)\b`)
 	// identifierForm matches an identifier: after a label, after a sign, as a key with a number, a hash, or an address.
-	identifierForm = regexp.MustCompile(`(?i:\b(?:[a-z]*[_ -]?(?:id|key|number|ref|reference|token|pid|url|uri|address|name|hash|sha|tag|port)|agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|build|pipeline|workflow|pull request|pr|commit|container)["']?\s*(?:is|:|=|#|\s)\s*["']?)` +
+	identifierForm = plain.Pattern(`(?i:\b(?:[a-z]*[_ -]?(?:id|key|number|ref|reference|token|pid|url|uri|address|name|hash|sha|tag|port)|agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|build|pipeline|workflow|pull request|pr|commit|container)["']?\s*(?:is|:|=|#|\s)\s*["']?)` +
 		`#?([A-Za-z0-9][\w.\-/:@]{1,80})|\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|(https?://[^\s"'<>)\]]+)|\b([A-Z][A-Z0-9]{1,9}-\d+)\b|(?:^|\s)#(\d+)\b|^([0-9a-f]{12,64})$|^\[\d+\] (\d+)$`)
 	// commitForm matches git's line about a commit, and agentForm the identifier of an agent: the rest of its result is a report.
-	commitForm = regexp.MustCompile(`^\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]`)
-	agentForm  = regexp.MustCompile(`(?i)(?:\b|agent|task|session|thread|run|job)[_ -]?id["']?\s*[:=]\s*["']?([a-z0-9][\w\-]{2,80})`)
+	commitForm = plain.Pattern(`^\[[\w/.\-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]`)
+	agentForm  = plain.Pattern(`(?i)(?:\b|agent|task|session|thread|run|job)[_ -]?id["']?\s*[:=]\s*["']?([a-z0-9][\w\-]{2,80})`)
 	// standardForm matches names of standards.
-	standardForm = regexp.MustCompile(`^(?:UTF|SHA|ISO|RFC|HTTP|CVE|MD)-?\d`)
+	standardForm = plain.Pattern(`^(?:UTF|SHA|ISO|RFC|HTTP|CVE|MD)-?\d`)
 	// namedForm matches the entry of an identifier whose line is long, and runsForm the words of a shell about a command that goes on.
-	namedForm = regexp.MustCompile(`^\S+ (\S+):(?: |$)`)
-	runsForm  = regexp.MustCompile(`running in (?:the )?background|session ID|Process running with session`)
+	namedForm = plain.Pattern(`^\S+ (\S+):(?: |$)`)
+	runsForm  = plain.Pattern(`running in (?:the )?background|session ID|Process running with session`)
 	// endForm matches the words of an end.
-	endForm = regexp.MustCompile(`(?i)\b(?:completed|finished|exited|done|closed|killed|stopped|merged|deleted|removed|cancell?ed|terminated|failed|no longer running|not running|shut down|beendet|abgeschlossen)\b`)
+	endForm = plain.Pattern(`(?i)\b(?:completed|finished|exited|done|closed|killed|stopped|merged|deleted|removed|cancell?ed|terminated|failed|no longer running|not running|shut down|beendet|abgeschlossen)\b`)
 )
 
 // A creation is the identifier of something that a call started or created, and whose end nobody saw.
@@ -57,11 +58,11 @@ func (w *reading) madeIn(p *Passage) *regexp.Regexp {
 	}
 	switch family := dialog.FamilyOf(p.Name); {
 	case family == dialog.FamilyDelegate:
-		return agentForm
-	case family == dialog.FamilyCommand && !createsByCommand.MatchString(p.Target) && !w.inBackground(p):
-		return commitForm // of a script
-	case family == dialog.FamilyCommand, (family == dialog.FamilyUnknown || family == dialog.FamilyWeb) && createsByTool.MatchString(p.Name):
-		return identifierForm
+		return agentForm()
+	case family == dialog.FamilyCommand && !createsByCommand().MatchString(p.Target) && !w.inBackground(p):
+		return commitForm() // of a script
+	case family == dialog.FamilyCommand, (family == dialog.FamilyUnknown || family == dialog.FamilyWeb) && createsByTool().MatchString(p.Name):
+		return identifierForm()
 	}
 	return nil
 }
@@ -69,7 +70,7 @@ func (w *reading) madeIn(p *Passage) *regexp.Regexp {
 // inBackground reports whether the answer of a shell says that its command goes on running.
 func (w *reading) inBackground(p *Passage) bool {
 	const look = 4 // lines
-	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:min(p.Lines.End, p.Lines.Start+look)], func(l Line) bool { return runsForm.MatchString(l.Text) })
+	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:min(p.Lines.End, p.Lines.Start+look)], func(l Line) bool { return runsForm().MatchString(l.Text) })
 }
 
 // identifierIn returns the first identifier in a line: with a digit, or an address; "" if there is none.
@@ -80,7 +81,7 @@ func identifierIn(text string, form *regexp.Regexp) string {
 	}
 	for _, m := range form.FindAllStringSubmatch(text, -1) {
 		for _, id := range m[1:] {
-			if id = strings.TrimRight(id, ".,:-/"); len(id) > 1 && (hasDigit(id) || strings.HasPrefix(id, "http")) && !standardForm.MatchString(id) {
+			if id = strings.TrimRight(id, ".,:-/"); len(id) > 1 && (hasDigit(id) || strings.HasPrefix(id, "http")) && !standardForm().MatchString(id) {
 				return id
 			}
 		}
@@ -93,8 +94,8 @@ func (w *reading) created() (all []creation) {
 	at := map[string]int{} // the message that names an identifier first
 	for _, line := range w.c.open {
 		if e, ok := strings.CutPrefix(line, createdName); ok {
-			id := identifierIn(e, identifierForm)
-			if named := namedForm.FindStringSubmatch(e); named != nil {
+			id := identifierIn(e, identifierForm())
+			if named := namedForm().FindStringSubmatch(e); named != nil {
 				id = named[1]
 			}
 			at[id] = -1
@@ -106,8 +107,8 @@ func (w *reading) created() (all []creation) {
 		form := w.madeIn(pass)
 		for l, kept := pass.Lines.Start, 0; form != nil && l < pass.Lines.End && kept < createdEach; l++ {
 			text := strings.TrimSpace(w.c.Lines[l].Text)
-			commit := commitForm.MatchString(text)
-			if form == identifierForm && !commit && l >= pass.Lines.Start+createdLook && l < pass.Lines.End-createdLook {
+			commit := commitForm().MatchString(text)
+			if form == identifierForm() && !commit && l >= pass.Lines.Start+createdLook && l < pass.Lines.End-createdLook {
 				continue
 			}
 			id := identifierIn(text, form)
@@ -118,7 +119,7 @@ func (w *reading) created() (all []creation) {
 			w.c.Lines[l].repeated = false // its identifier differs from the others
 			at[id] = pass.Message
 			entry := createdName + text
-			if !commit && (form == agentForm || len(text) > createdShort || w.inBackground(pass)) {
+			if !commit && (form == agentForm() || len(text) > createdShort || w.inBackground(pass)) {
 				entry = createdName + toolName(pass.Name) + " " + id + ": " + digest(pass.Target)
 			}
 			all = append(all, creation{id, oneLine(entry, openLong), l})
@@ -130,7 +131,7 @@ func (w *reading) created() (all []creation) {
 	ended := map[string]bool{}
 	for l := range w.c.Lines {
 		text := w.c.Lines[l].Text
-		if len(text) > createdLong || !hasDigit(text) || !endForm.MatchString(text) {
+		if len(text) > createdLong || !hasDigit(text) || !endForm().MatchString(text) {
 			continue
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\"'`()[]{}<>,;=", r) }) {
@@ -141,7 +142,7 @@ func (w *reading) created() (all []creation) {
 		}
 	}
 	return slices.DeleteFunc(all, func(c creation) bool { // a commit has no end, though a log may name an end
-		return ended[c.id] && !commitForm.MatchString(strings.TrimPrefix(c.entry, createdName))
+		return ended[c.id] && !commitForm().MatchString(strings.TrimPrefix(c.entry, createdName))
 	})
 }
 

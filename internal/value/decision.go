@@ -2,12 +2,12 @@ package value
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -31,7 +31,7 @@ const (
 )
 
 // decisionForm matches sentences that give a cause, a choice or a finding.
-var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|decision|(?:going|go|went) with|instead of|rul(?:e|ed|ing) out|turns out|` +
+var decisionForm = plain.Pattern(`(?i)\b(?:root cause|decid(?:e|ed|ing)|decision|(?:going|go|went) with|instead of|rul(?:e|ed|ing) out|turns out|` +
 	`the (?:(?:real|actual|main|underlying) )?(?:problem|issue|bug|reason|fix|cause|culprit|catch) (?:is|was)|because|since|found that|measured|confirm(?:ed|s)|` +
 	`remaining|still (?:needs?|open|fails?|missing)|not (?:done|needed|possible|supported)|follow[- ]up|cho(?:se|osing)|trade-?off|workaround|caused by|` +
 	`works now|now (?:passes|works)|verified|blocked|found it|(?:points?|pointed) (?:at|to)|comes from|rather than|for (?:that|this) reason|therefore|which (?:means|makes)|` +
@@ -40,7 +40,7 @@ var decisionForm = regexp.MustCompile(`(?i)\b(?:root cause|decid(?:e|ed|ing)|dec
 	`原因|决定|改用|因为|原来|根源|选择|打算|所以|考虑到|只有|\b\d[\d.,]* ?(?:%|ms\b|µs\b|s\b|[kKMG]i?B\b)`)
 
 // outcomeForm matches lines that say how a test, a build or a check ended.
-var outcomeForm = regexp.MustCompile(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
+var outcomeForm = plain.Pattern(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
 	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)`)
 
 // keepReports keeps the prose of other agents' reports, newest first: nothing else in the conversation has it.
@@ -78,7 +78,7 @@ func (w claims) keepDecisions(context.Context) error {
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
 			if w.lines[l].at != 0 || w.c.Lines[l].shape != shapeProse || w.spent()+w.least(l) > limit ||
-				!decisionForm.MatchString(w.c.Lines[l].Text) { // last, because it takes longest
+				!decisionForm().MatchString(w.c.Lines[l].Text) { // last, because it takes longest
 				continue
 			}
 			s := w.blockOf(l)
@@ -185,7 +185,7 @@ func (w claims) keepOutcomes(context.Context) error {
 			}
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm.MatchString(text) || dialog.NamesExit(text)) {
+			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm().MatchString(text) || dialog.NamesExit(text)) {
 				if dialog.NamesExit(text) { // an exit code gives no reason
 					w.takeReason(pass.Lines, limit)
 				}

@@ -253,7 +253,7 @@ func isKind(s string) bool {
 // cutHandle removes the handle or number at the end of a header.
 func cutHandle(s string) (rest, handle string) {
 	i := strings.LastIndexByte(s, ' ')
-	if i < 0 || unitRef.FindString(s[i+1:]) != s[i+1:] {
+	if i < 0 || unitRef().FindString(s[i+1:]) != s[i+1:] {
 		return s, ""
 	}
 	return s[:i], s[i+1:]

@@ -2,11 +2,11 @@ package value
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A failure is a command that failed when it was last run.
@@ -60,7 +60,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		text := w.original(&pass)
 		line := errorLine(text)
 		failed := pass.failed(text)
-		if dialog.Refused(text) || failed && slipForm.MatchString(line) {
+		if dialog.Refused(text) || failed && slipForm().MatchString(line) {
 			continue
 		}
 		all, some := t.solved(keys)
@@ -131,15 +131,15 @@ func (w *reading) saidOpen(key string) bool {
 
 var (
 	// slipForm matches the complaint of a shell about how a command was written: nothing ran that could be mended.
-	slipForm = regexp.MustCompile(`^(?:\(eval\)|zsh|bash|sh)(?::\d+|: line \d+)*: ` +
+	slipForm = plain.Pattern(`^(?:\(eval\)|zsh|bash|sh)(?::\d+|: line \d+)*: ` +
 		`(?:no matches found|parse error|syntax error|bad substitution|unmatched|=\S* not found)`)
 	// dropForm matches words that give a failure up; causeForm those that explain one, unless promiseForm says that it will be mended.
-	dropForm = regexp.MustCompile(`(?i)\b(?:pre-?existing|unrelated|not related|nothing to do with|(?:is|are|was|were|as) expected|` +
+	dropForm = plain.Pattern(`(?i)\b(?:pre-?existing|unrelated|not related|nothing to do with|(?:is|are|was|were|as) expected|` +
 		`expected (?:here|failures?|errors?|since|because)|harmless|false (?:alarm|positive)|not an? (?:\w+ )?(?:problem|fault|bug|issue)|` +
 		`unavailable|skip(?:ping)?|ignor(?:e|ing)|without (?:it|them)|giv(?:e|ing) up|leave (?:it|that|this)|known (?:issue|failure|problem)|` +
 		`flaky|already (?:failing|broken|failed))\b|\binstead(?:[.,;:!]|$)|(?:\bnot|n't) (?:installed|available|needed|necessary|matter)\b`)
-	causeForm   = regexp.MustCompile(`(?i)\b(?:because|caused by|due to|comes? from|the (?:reason|cause))\b`)
-	promiseForm = regexp.MustCompile(`(?i)\b(?:fix|mend|repair|correct|resolve|retry|again|let me|need|must|should|will|now)\b|'ll\b`)
+	causeForm   = plain.Pattern(`(?i)\b(?:because|caused by|due to|comes? from|the (?:reason|cause))\b`)
+	promiseForm = plain.Pattern(`(?i)\b(?:fix|mend|repair|correct|resolve|retry|again|let me|need|must|should|will|now)\b|'ll\b`)
 )
 
 // explained reports whether the agent's next text, from passage p on, explains a failure or gives it up. The text follows it, or names
@@ -156,7 +156,7 @@ func (w *reading) explained(p int, failure string) bool {
 			for name := range names(failure) {
 				near = near || dialog.FaultOf(name) == dialog.NoFault && strings.Contains(text, name)
 			}
-			return near && (dropForm.MatchString(text) || causeForm.MatchString(text) && !promiseForm.MatchString(text))
+			return near && (dropForm().MatchString(text) || causeForm().MatchString(text) && !promiseForm().MatchString(text))
 		}
 	}
 	return false
@@ -194,7 +194,7 @@ func errorLine(text string) string {
 	return oneLine(first, openLong*3/4) + " (" + oneLine(count, openLong/4) + ")"
 }
 
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
+var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
 
 // oneLine returns at most n bytes of s on one line, without text that a reader of the block could take for its end.
 func oneLine(s string, n int) string {
@@ -202,7 +202,7 @@ func oneLine(s string, n int) string {
 	if cut {
 		s = s[:4*n]
 	}
-	s = strings.Join(strings.FieldsFunc(colours.ReplaceAllString(strings.ToValidUTF8(s, ""), ""), func(r rune) bool {
+	s = strings.Join(strings.FieldsFunc(colours().ReplaceAllString(strings.ToValidUTF8(s, ""), ""), func(r rune) bool {
 		return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xa0
 	}), " ")
 	if len(s) > n {

@@ -4,13 +4,13 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/value/ledger"
 	"github.com/condensehq/condense/internal/value/parallel"
@@ -164,13 +164,13 @@ func (w *reading) replay() (files *ledger.Ledger, folder string) {
 	return l, rootOf(l)
 }
 
-var placeForm = regexp.MustCompile(`:(\d{1,7})(?:-\d{1,7})?$`)
+var placeForm = plain.Pattern(`:(\d{1,7})(?:-\d{1,7})?$`)
 
 // splitPlace splits the target of a block, such as a/b.go:12-40, into the path and the number of the first line; 0
 // without lines.
 func splitPlace(target string) (path string, first int) {
 	target = strings.TrimSuffix(target, sinceMark)
-	at := placeForm.FindStringSubmatchIndex(target)
+	at := placeForm().FindStringSubmatchIndex(target)
 	if at == nil {
 		return target, 0
 	}

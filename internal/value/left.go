@@ -12,7 +12,7 @@ import (
 // listLeft writes, for an agent that cannot recall, the files that hidden calls read and that were not changed since, in at most room
 // tokens. It returns the tokens of the list.
 func (w *preface) listLeft(hidden []bool, room int) float64 {
-	names := slices.DeleteFunc(slices.Clone(w.c.left), func(line string) bool { return unitRef.MatchString(line) })
+	names := slices.DeleteFunc(slices.Clone(w.c.left), func(line string) bool { return unitRef().MatchString(line) })
 	names = w.unchanged(append(names, w.leftFiles(hidden)...))
 	for n := len(names); n > 0; n = n * 9 / 10 { // every second, third and so on if there are too many
 		some := make([]string, n)

@@ -1,11 +1,11 @@
 package value
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/media"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Media is content without lines: a picture, a document, a block of unknown kind. In an extract a mark replaces it,
@@ -50,7 +50,7 @@ const (
 
 // labelForm is the form of a label: the kind of a medium, or the name of a block, with the size if it is known. With a
 // longer name a mark would cost more than about a dozen tokens.
-var labelForm = regexp.MustCompile(`^(?:[a-z_]{1,24}|PDF)(?: \d{1,6}x\d{1,6}|, \d{1,6} (?:pages?|s))?$`)
+var labelForm = plain.Pattern(`^(?:[a-z_]{1,24}|PDF)(?: \d{1,6}x\d{1,6}|, \d{1,6} (?:pages?|s))?$`)
 
 // Label describes content without lines in a few words: "image 1024x768", "PDF, 3 pages", or its kind. It reports whether it is
 // a medium.
@@ -62,7 +62,7 @@ func Label(p core.Part) (label string, medium bool) {
 		if all := media.Find([]byte(p.JSON)); len(all) > 0 {
 			return all[0].String(), true
 		}
-		if labelForm.MatchString(p.Kind) {
+		if labelForm().MatchString(p.Kind) {
 			return p.Kind, false
 		}
 	case core.Text, core.ToolCall, core.ToolResult, core.Reasoning:
@@ -75,7 +75,7 @@ func readMark(line string) (mark string, ok bool) {
 	s, starts := strings.CutPrefix(line, markStart)
 	s, ends := strings.CutSuffix(s, "]")
 	label, handle, handled := strings.Cut(s, " "+handleMark)
-	if !starts || !ends || !labelForm.MatchString(label) || handled && !isHandle(handle) {
+	if !starts || !ends || !labelForm().MatchString(label) || handled && !isHandle(handle) {
 		return "", false
 	}
 	return line, true

@@ -2,12 +2,12 @@ package value
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -58,7 +58,7 @@ func (w *reading) plan() []todo {
 		}
 		if pass.answers() {
 			i, ok := made[pass.call]
-			if number := taskNumber.FindStringSubmatch(w.c.Lines[pass.Lines.Start].Text); ok && number != nil && i < len(list) {
+			if number := taskNumber().FindStringSubmatch(w.c.Lines[pass.Lines.Start].Text); ok && number != nil && i < len(list) {
 				list[i].id = number[1]
 			}
 			continue
@@ -138,8 +138,8 @@ func (w *reading) boxes(was []todo) []todo {
 }
 
 var (
-	taskNumber = regexp.MustCompile(`^Task #(\d{1,6}) created`) // of Claude Code
-	boxForm    = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~>-])\]\s+(\S.*)$`)
+	taskNumber = plain.Pattern(`^Task #(\d{1,6}) created`) // of Claude Code
+	boxForm    = plain.Pattern(`^\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~>-])\]\s+(\S.*)$`)
 	// The keys of lists in calls of Claude Code, Codex, Gemini CLI, opencode, Roo-Code and OpenHands, and of the text
 	// of an item.
 	planKeys = []string{"todos", "plan", "task_list", "tasks", "items"}
@@ -193,7 +193,7 @@ func readBoxes(text string) (list []todo) {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
 			fenced = !fenced
 		}
-		if m := boxForm.FindStringSubmatch(line); m != nil && !fenced {
+		if m := boxForm().FindStringSubmatch(line); m != nil && !fenced {
 			t := todo{text: oneLine(m[2], openLong)}
 			t.is(m[1])
 			list = append(list, t)
@@ -203,7 +203,7 @@ func readBoxes(text string) (list []todo) {
 }
 
 // nextForm matches the announcement of the agent's next step: "Next step: …", "**Next:** …", "Next, …".
-var nextForm = regexp.MustCompile(`(?im)^[ \t>*_#-]*next(?: steps?)?[*_]*[:,][*_]*[ \t]+(\S.*)$`)
+var nextForm = plain.Pattern(`(?im)^[ \t>*_#-]*next(?: steps?)?[*_]*[:,][*_]*[ \t]+(\S.*)$`)
 
 // next returns the agent's last announcement of its next step, and its passage; -1 if only a former extract has it.
 // It is empty if a newer plan or message of the user may have replaced the announcement.
@@ -219,7 +219,7 @@ func (w *reading) next() (said string, passage int) {
 			continue
 		}
 		text := w.original(&pass)
-		if m := nextForm.FindAllStringSubmatch(text, -1); m != nil {
+		if m := nextForm().FindAllStringSubmatch(text, -1); m != nil {
 			return oneLine(m[len(m)-1][1], openLong), p
 		}
 		if len(readBoxes(text)) > 0 {

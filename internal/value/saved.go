@@ -2,14 +2,14 @@ package value
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // savedForm matches the line of a result with the file in which the agent saved the whole of it, as Claude Code,
 // OpenCode and pi write it: "Full output saved to: /path".
-var savedForm = regexp.MustCompile(`(?i)\bfull (?:output|result)\b[^/~\\\n]{0,40}(?:~?/|[a-z]:\\)\S`)
+var savedForm = plain.Pattern(`(?i)\bfull (?:output|result)\b[^/~\\\n]{0,40}(?:~?/|[a-z]:\\)\S`)
 
 // Bounds of the lines with files of saved results. Without its path, a saved result is lost for an agent that cannot
 // recall.
@@ -24,7 +24,7 @@ func (w claims) keepSaved(context.Context) error {
 	limit := w.spent() + max(savedShare*float64(w.o.Room), savedLeast)
 	for l := len(w.c.Lines) - 1; l >= 0; l-- {
 		line := &w.c.Lines[l]
-		if p := &w.c.Passages[line.Passage]; p.answers() && len(line.Text) <= savedLong && dialog.HoldsFold(line.Text, "full ") && savedForm.MatchString(line.Text) {
+		if p := &w.c.Passages[line.Passage]; p.answers() && len(line.Text) <= savedLong && dialog.HoldsFold(line.Text, "full ") && savedForm().MatchString(line.Text) {
 			w.takeLine(l, limit)
 		}
 	}

@@ -2,12 +2,12 @@ package value
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // settingForm matches a line that gives a name a value that says something.
-var settingForm = regexp.MustCompile(`^[ \t]*(?:(?:export|public|private|static|const|let|var|val|final|readonly)\s+)*["']?[A-Za-z_$-][\w.$-]*["']?\s*(?::\s*\w+\s*)?[:=]\s*` +
+var settingForm = plain.Pattern(`^[ \t]*(?:(?:export|public|private|static|const|let|var|val|final|readonly)\s+)*["']?[A-Za-z_$-][\w.$-]*["']?\s*(?::\s*\w+\s*)?[:=]\s*` +
 	`(?:"[^"]+"|'[^']+'|-?\d[\w.]+|#[0-9a-fA-F]{3,8})\s*[,;]?\s*(?:(?:#|//).*)?$`)
 
 // skeleton returns the lines of the newest text of f that the agent wrote and that define something or give it a value.
@@ -37,7 +37,7 @@ func skeleton(f *ledger.File) map[string]bool {
 			}
 		}
 		for i := range r.Lines {
-			if line := &r.Lines[i]; line.Edited >= 0 && len(line.Text) <= skeletonLong && settingForm.MatchString(line.Text) {
+			if line := &r.Lines[i]; line.Edited >= 0 && len(line.Text) <= skeletonLong && settingForm().MatchString(line.Text) {
 				out[strings.TrimSpace(line.Text)] = true
 			}
 		}

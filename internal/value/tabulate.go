@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 var (
-	unitRef  = regexp.MustCompile(`^(?:m\d+(?:\.\d+|-m\d+)?|h:[0-9a-f]{10}\+?) ?`)
-	unitMore = regexp.MustCompile(` and (\d+) more$`)
-	unitSize = regexp.MustCompile(` \(([0-9.]+)(k?)\)$`)
+	unitRef  = plain.Pattern(`^(?:m\d+(?:\.\d+|-m\d+)?|h:[0-9a-f]{10}\+?) ?`)
+	unitMore = plain.Pattern(` and (\d+) more$`)
+	unitSize = plain.Pattern(` \(([0-9.]+)(k?)\)$`)
 )
 
 // formerUnits returns the units of the tables of former extracts.
@@ -26,19 +26,19 @@ func (w *reading) formerUnits() []unit {
 	for _, line := range w.c.left {
 		tool := ""
 		for label := range strings.SplitSeq(line, unitNext) {
-			u := unit{message: -1, ref: strings.TrimSpace(unitRef.FindString(label))}
+			u := unit{message: -1, ref: strings.TrimSpace(unitRef().FindString(label))}
 			if u.ref == "" {
 				continue
 			}
 			label = strings.TrimSpace(strings.TrimPrefix(label, u.ref))
-			if at := unitSize.FindStringSubmatchIndex(label); at != nil {
+			if at := unitSize().FindStringSubmatchIndex(label); at != nil {
 				n, _ := strconv.ParseFloat(label[at[2]:at[3]], 64)
 				if label[at[4]:at[5]] != "" {
 					n *= 1000
 				}
 				u.size, label = int(n), label[:at[0]]
 			}
-			if at := unitMore.FindStringSubmatchIndex(label); at != nil {
+			if at := unitMore().FindStringSubmatchIndex(label); at != nil {
 				u.more, _ = strconv.Atoi(label[at[2]:at[3]])
 				label = label[:at[0]]
 			}

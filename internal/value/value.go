@@ -3,7 +3,7 @@
 // message before them, an extract. It calls no model.
 //
 // [Read] divides a conversation into passages (one author's text in one part of a message), their lines, and in the
-// lines terms (names and rare words) and phrases (four words in a row). [Conversation.Estimate] gives each of them a
+// lines terms (names and rare words) and phrases (four words in a row). [Model.Estimate] gives each of them a
 // value: the probability that it is written again before it is seen again, times the difficulty of guessing it.
 //
 // The probabilities are from two logistic models, corrected by small decision trees. Their features can be observed
@@ -73,7 +73,7 @@ type Account struct {
 // o.Counter. A conversation
 // that fits, or that cannot be made smaller, is returned unchanged. The result obeys [core.Rules] and is a function
 // of the input. The cost is linear in the conversation, except for the choice among lines, which looks at some of
-// them the more often the more there are: docs/decisions/appendix-benchmarks.md.
+// them the more often the more there are: bench/results/appendix-benchmarks.md.
 func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, error) {
 	if o.Counter == nil {
 		return Result{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)

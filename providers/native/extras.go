@@ -1,12 +1,12 @@
 package native
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // commandForm is Roo-Code's: it also matches longer names, and an attribute may not hold a
 // ">".
-var commandForm = regexp.MustCompile(`(?s)<command[^>]*>.*?</command>`)
+var commandForm = plain.Pattern(`(?s)<command[^>]*>.*?</command>`)
 
 // commandBlocks returns the <command> blocks of a message, a newline between them.
 func commandBlocks(m *core.Message) string {
@@ -30,7 +30,7 @@ func commandBlocks(m *core.Message) string {
 			texts = append(texts, string(t))
 		}
 	}
-	return strings.Join(commandForm.FindAllString(strings.Join(texts, "\n"), -1), "\n")
+	return strings.Join(commandForm().FindAllString(strings.Join(texts, "\n"), -1), "\n")
 }
 
 // workflows returns the commands of the conversation's first message, or those that an earlier summary repeats,
@@ -52,7 +52,7 @@ func (p *plan) workflows() string {
 			if t, ok := part.(core.Text); ok {
 				if _, after, ok := strings.Cut(string(t), reminderOpen+workflowsHead); ok {
 					inside, _, _ := strings.Cut(after, reminderClose)
-					blocks = strings.Join(commandForm.FindAllString(inside, -1), "\n")
+					blocks = strings.Join(commandForm().FindAllString(inside, -1), "\n")
 				}
 			}
 		}

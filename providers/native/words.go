@@ -65,7 +65,7 @@ func typed(talk *dialog.AuthorReader, m *core.Message) string {
 	var texts []string
 	for _, segments := range talk.Message(m) {
 		text := join(slices.DeleteFunc(segments, func(s dialog.Segment) bool { return s.Kind != dialog.KindUser && s.Kind != dialog.KindProjectRules }))
-		text = commandForm.ReplaceAllString(text, "") // which are next to the summary
+		text = commandForm().ReplaceAllString(text, "") // which are next to the summary
 		if text = strings.TrimSpace(dialog.Unwrap(text)); text != "" {
 			texts = append(texts, text)
 		}

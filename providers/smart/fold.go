@@ -1,17 +1,18 @@
 package smart
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 var (
 	// matchForm matches a line of grep -n or rg: path, number and text. The path has a letter and a sign of
 	// paths, which times do not have, and may begin with the letter of a drive.
-	matchForm = regexp.MustCompile(`^((?:[A-Za-z]:[\\/])?(?:[^:\s]*[A-Za-z][^:\s]*[./\\][^:\s]*|[^:\s]*[./\\][^:\s]*[A-Za-z][^:\s]*)):\d+:`)
+	matchForm = plain.Pattern(`^((?:[A-Za-z]:[\\/])?(?:[^:\s]*[A-Za-z][^:\s]*[./\\][^:\s]*|[^:\s]*[./\\][^:\s]*[A-Za-z][^:\s]*)):\d+:`)
 	// underForm matches such a line without its path; the sign after the number says whether it is a match or
 	// next to one.
-	underForm = regexp.MustCompile(`^\d+([:-])`)
+	underForm = plain.Pattern(`^\d+([:-])`)
 )
 
 // foldMatches writes the results of a search with each path once, on a line above the matches in that file. It reports
@@ -21,7 +22,7 @@ func foldMatches(s string) (string, bool) {
 	next := make([]string, len(lines)+1) // the path of the next match
 	for i := len(lines) - 1; i >= 0; i-- {
 		next[i] = next[i+1]
-		if m := matchForm.FindStringSubmatch(lines[i]); m != nil {
+		if m := matchForm().FindStringSubmatch(lines[i]); m != nil {
 			next[i] = m[1]
 		}
 	}
@@ -37,7 +38,7 @@ func foldMatches(s string) (string, bool) {
 			if p == "" || !ok || rest == "" {
 				continue
 			}
-			if m := underForm.FindStringSubmatch(rest[1:]); m == nil || m[1] != rest[:1] {
+			if m := underForm().FindStringSubmatch(rest[1:]); m == nil || m[1] != rest[:1] {
 				continue
 			}
 			if p != path {
@@ -60,11 +61,11 @@ func unfoldMatches(s string) string {
 	var out []string
 	path := ""
 	for i, line := range lines {
-		under := underForm.FindStringSubmatch(line)
+		under := underForm().FindStringSubmatch(line)
 		switch {
 		case under != nil && path != "":
 			out = append(out, path+under[1]+line)
-		case under == nil && line != "--" && i+1 < len(lines) && underForm.MatchString(lines[i+1]):
+		case under == nil && line != "--" && i+1 < len(lines) && underForm().MatchString(lines[i+1]):
 			path = line
 		default:
 			out = append(out, line)

@@ -3,11 +3,11 @@ package smart
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/providers/smart/internal/account"
 )
@@ -169,7 +169,7 @@ func (w chooser) took(before []core.Message, res *value.Result) {
 	}
 }
 
-var handleMark = regexp.MustCompile(`\bh:([0-9a-f]{10})\b`)
+var handleMark = plain.Pattern(`\bh:([0-9a-f]{10})\b`)
 
 // handlesIn returns the handles that texts and results name.
 func handlesIn(messages []core.Message) map[string]bool {
@@ -186,7 +186,7 @@ func handlesIn(messages []core.Message) map[string]bool {
 						break
 					}
 					at += i
-					if found := handleMark.FindStringSubmatch(s[max(0, at-1):min(len(s), at+size+1)]); found != nil {
+					if found := handleMark().FindStringSubmatch(s[max(0, at-1):min(len(s), at+size+1)]); found != nil {
 						all[found[1]] = true
 					}
 				}

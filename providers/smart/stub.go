@@ -3,7 +3,6 @@ package smart
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A stub replaces removed content. There is one form, for whole results and for gaps
@@ -81,7 +81,7 @@ func (s stub) String() string {
 }
 
 // reference matches a stub that says where the content that it replaces is.
-var reference = regexp.MustCompile(
+var reference = plain.Pattern(
 	`(\[… [^\]\n]*` + stubMark + `): (?:` + sameText + `|` + seeNewer + `|` + patchThe + `) [^\]\n]*?((?:` + stubHand + `[^\]\n]*)?\])`)
 
 // withoutPlace returns text whose stubs do not say where their content is.
@@ -89,7 +89,7 @@ func withoutPlace(text string) (_ string, changed bool) {
 	if !strings.Contains(text, stubMark+": ") {
 		return text, false
 	}
-	s := reference.ReplaceAllString(text, "$1$2")
+	s := reference().ReplaceAllString(text, "$1$2")
 	return s, s != text
 }
 

@@ -89,12 +89,14 @@ func unitsOf(data []byte) ([]*schema.Message, error) {
 		}
 		text, calls := "", []schema.ToolCall(nil)
 		for _, b := range blocks {
-			switch b.Type {
-			case "text":
+			switch {
+			case b.Type == "text" && m.Role == "user": // each its own, as the conversation has them
+				out = append(out, schema.UserMessage(b.Text))
+			case b.Type == "text":
 				text += b.Text
-			case "tool_use":
+			case b.Type == "tool_use":
 				calls = append(calls, schema.ToolCall{ID: b.ID, Function: schema.FunctionCall{Name: b.Name, Arguments: string(b.Input)}})
-			case "tool_result":
+			case b.Type == "tool_result":
 				inner, err := blocksOf(b.Content)
 				if err != nil {
 					return nil, err
@@ -106,11 +108,8 @@ func unitsOf(data []byte) ([]*schema.Message, error) {
 				out = append(out, schema.ToolMessage(result, b.ToolUseID))
 			}
 		}
-		switch {
-		case m.Role == "assistant":
+		if m.Role == "assistant" {
 			out = append(out, schema.AssistantMessage(text, calls))
-		case text != "":
-			out = append(out, schema.UserMessage(text))
 		}
 	}
 	return out, nil

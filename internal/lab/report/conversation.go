@@ -71,7 +71,7 @@ func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, o
 			break
 		}
 	}
-	if err := templates.ExecuteTemplate(w, "conversation.html", p); err != nil {
+	if err := templates().ExecuteTemplate(w, "conversation.html", p); err != nil {
 		return fmt.Errorf("html report: %w", err)
 	}
 	return nil

@@ -41,7 +41,7 @@ func WriteReplay(w io.Writer, r *lab.ReplayReport, opts *Options) error {
 	if p.Data, _, err = block("data", d); err != nil {
 		return err
 	}
-	if err := templates.ExecuteTemplate(w, "replay.html", p); err != nil {
+	if err := templates().ExecuteTemplate(w, "replay.html", p); err != nil {
 		return fmt.Errorf("html report: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/condensehq/condense/internal/lab"
@@ -69,15 +70,17 @@ func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) err
 		return err
 	}
 	p.Blocks = text.elements
-	if err := templates.ExecuteTemplate(w, "report.html", p); err != nil {
+	if err := templates().ExecuteTemplate(w, "report.html", p); err != nil {
 		return fmt.Errorf("html report: %w", err)
 	}
 	return nil
 }
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": Visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName, "item": item,
-}).ParseFS(templateFiles, "templates/*.html"))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"visible": Visible, "thousands": thousands, "line": line, "mode": modeName, "unit": unitOf, "kind": kindName, "item": item,
+	}).ParseFS(templateFiles, "templates/*.html"))
+})
 
 type rowKey struct{ strategy, budget, session, cut string }
 

@@ -2,11 +2,11 @@ package score
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -128,7 +128,7 @@ func hashes(text string) []uint64 {
 }
 
 // errorLine matches a line that reports an error in the output of common toolchains.
-var errorLine = regexp.MustCompile(`(?i)^\s*(error|fatal|panic|fail|failed|exception|traceback|undefined|cannot)\b|\b(error|exception|panic|fatal)( ?\[[a-z0-9]+\])?:|^\s*(--- FAIL|FAIL\b|E   |✗|✘|×)|\w+(Error|Exception)\b`)
+var errorLine = plain.Pattern(`(?i)^\s*(error|fatal|panic|fail|failed|exception|traceback|undefined|cannot)\b|\b(error|exception|panic|fatal)( ?\[[a-z0-9]+\])?:|^\s*(--- FAIL|FAIL\b|E   |✗|✘|×)|\w+(Error|Exception)\b`)
 
 // errorHints are texts, one of which occurs in every match of errorLine. Looking for them first is faster.
 var errorHints = []string{"rror", "RROR", "ail", "AIL", "anic", "ANIC", "atal", "ATAL", "xception", "raceback", "ndefined", "annot", "E   ", "✗", "✘", "×"}
@@ -136,7 +136,7 @@ var errorHints = []string{"rror", "RROR", "ail", "AIL", "anic", "ANIC", "atal", 
 func reportsFault(line string) bool {
 	for _, h := range errorHints {
 		if strings.Contains(line, h) {
-			return errorLine.MatchString(line)
+			return errorLine().MatchString(line)
 		}
 	}
 	return false

@@ -1,10 +1,10 @@
 package score
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 const (
@@ -15,21 +15,21 @@ const (
 // The forms of sentences that state a cause, a choice or a finding. They belong to the measure: no strategy may
 // import them, and none was copied from a strategy.
 var (
-	causes = regexp.MustCompile(`(?i)\b(?:because|due to|stems? from|(?:is|was|are|were) caused by|the (?:\w+ )?(?:cause|reason|culprit)|(?:this|that|which) is why|traced? (?:it )?(?:back )?to|` +
+	causes = plain.Pattern(`(?i)\b(?:because|due to|stems? from|(?:is|was|are|were) caused by|the (?:\w+ )?(?:cause|reason|culprit)|(?:this|that|which) is why|traced? (?:it )?(?:back )?to|` +
 		`weil|deshalb|Grund dafür|parce que|à cause d|a causa de|debido a|por causa d)|因为|由于|导致`)
-	choices = regexp.MustCompile(`(?i)\b(?:(?:I|we)(?:'ve| have)? (?:decided|chose|opted|settled|agreed|picked|rejected|dropped|discarded)|decision|decided (?:to|against|on|that)|rather than|instead of|` +
+	choices = plain.Pattern(`(?i)\b(?:(?:I|we)(?:'ve| have)? (?:decided|chose|opted|settled|agreed|picked|rejected|dropped|discarded)|decision|decided (?:to|against|on|that)|rather than|instead of|` +
 		`(?:go|going|went|stick|sticking|stuck) with|in favou?r of|rul(?:e|es|ed|ing) out|ruled it out|out of scope|won't (?:fix|do|change|support)|not worth|` +
 		`wir nehmen|entschieden|statt dessen|stattdessen|verworfen|nous avons choisi|plutôt que|décidé|decid(?:imos|í|ido)|en vez de|em vez de)|决定|选择了|改为|放弃`)
-	findings = regexp.MustCompile(`(?i)\b(?:turn(?:s|ed) out|(?:I|we)(?:'ve| have)? (?:found|confirmed|verified|measured|reproduced|noticed|discovered|established)|(?:found|confirmed|verified|proves?|proved|shows?|showed) that|` +
+	findings = plain.Pattern(`(?i)\b(?:turn(?:s|ed) out|(?:I|we)(?:'ve| have)? (?:found|confirmed|verified|measured|reproduced|noticed|discovered|established)|(?:found|confirmed|verified|proves?|proved|shows?|showed) that|` +
 		`the (?:\w+ )?(?:bug|problem|issue|fault|defect|fix|difference|failure|error) (?:is|was|lies|comes|came)|measured|reproduc(?:es|ed|ible)|only (?:fails?|happens?|occurs?) (?:when|if|on|with)|` +
 		`(?:still|remains?) (?:to do|open|unfixed|unresolved|broken|failing)|the (?:only )?remaining (?:\w+ )?(?:is|are)|stellt sich heraus|liegt (?:daran|an)|gemessen|behoben|il s'avère|resulta que|a falha é)|发现|原来|问题是|根本原因`)
 )
 
 // plans begin sentences that only announce the next step.
-var plans = regexp.MustCompile(`(?i)^(?:(?:now|so|ok|okay|next|then|first)[, ]+)?let me\b`)
+var plans = plain.Pattern(`(?i)^(?:(?:now|so|ok|okay|next|then|first)[, ]+)?let me\b`)
 
 // listMark matches the beginning of a list item, a quote or a heading.
-var listMark = regexp.MustCompile(`^(?:[-*•>#]+|\d+[.)])\s+`)
+var listMark = plain.Pattern(`^(?:[-*•>#]+|\d+[.)])\s+`)
 
 // decisionsOf calls yield with every sentence of text, white space folded, that states a cause, a choice or a
 // finding. Code between fences, questions, plans and the heads of lists do not count.
@@ -43,10 +43,10 @@ func decisionsOf(text string, yield func(sentence string)) {
 		if code {
 			continue
 		}
-		line = listMark.ReplaceAllString(folded(line), "")
+		line = listMark().ReplaceAllString(folded(line), "")
 		sentences(line, func(start, end int) {
 			s := strings.TrimSpace(line[start:end])
-			if len(s) >= decisionBytes && !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ":") && !plans.MatchString(s) && (causes.MatchString(s) || choices.MatchString(s) || findings.MatchString(s)) {
+			if len(s) >= decisionBytes && !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ":") && !plans().MatchString(s) && (causes().MatchString(s) || choices().MatchString(s) || findings().MatchString(s)) {
 				yield(s)
 			}
 		})

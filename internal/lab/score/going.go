@@ -238,7 +238,7 @@ func anchorLines(parts []core.Part, yield func(h uint64)) {
 // anchorHash returns the hash of a line without its number and its white space; false if it is too short to say where
 // it is.
 func anchorHash(line string) (uint64, bool) {
-	if m := numberedLine.FindString(line); m != "" {
+	if m := numberedLine().FindString(line); m != "" {
 		line = line[len(m):]
 	}
 	line = folded(strings.TrimPrefix(line, "|"))

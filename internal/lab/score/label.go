@@ -1,12 +1,12 @@
 package score
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -29,11 +29,11 @@ type partName struct {
 }
 
 var (
-	labelWord   = regexp.MustCompile(`[\pL\pN]{2}`)
-	labelPath   = regexp.MustCompile(`[^\s"'` + "`" + `<>()\[\],;:|]+`)
-	labelRange  = regexp.MustCompile(`^:(\d+)(?:-(\d+))?`)
-	patchedFile = regexp.MustCompile(`\*\*\* (?:Update|Add|Delete) File: ([^\n"\\]+)`)
-	changesDir  = regexp.MustCompile(`^\s*(?:cd|export|source|set)\b[^&;\n]*(?:&&|;|\n)`)
+	labelWord   = plain.Pattern(`[\pL\pN]{2}`)
+	labelPath   = plain.Pattern(`[^\s"'` + "`" + `<>()\[\],;:|]+`)
+	labelRange  = plain.Pattern(`^:(\d+)(?:-(\d+))?`)
+	patchedFile = plain.Pattern(`\*\*\* (?:Update|Add|Delete) File: ([^\n"\\]+)`)
+	changesDir  = plain.Pattern(`^\s*(?:cd|export|source|set)\b[^&;\n]*(?:&&|;|\n)`)
 )
 
 func baseName(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
@@ -48,7 +48,7 @@ func nameOf(p core.Part) partName {
 		if path, _, _ := access(p.Args); path != "" {
 			n.files = append(n.files, baseName(path))
 		}
-		for _, found := range patchedFile.FindAllStringSubmatch(p.Args, -1) {
+		for _, found := range patchedFile().FindAllStringSubmatch(p.Args, -1) {
 			n.files = append(n.files, baseName(strings.TrimSpace(found[1])))
 		}
 		for v := range toolcall.Values([]byte(p.Args), toolcall.Command|toolcall.Query|toolcall.Prose) {
@@ -66,7 +66,7 @@ func nameOf(p core.Part) partName {
 
 // command adds the names of a command or a query: its first two words, and the files that its first line names.
 func (n *partName) command(s string) {
-	for at := changesDir.FindStringIndex(s); at != nil; at = changesDir.FindStringIndex(s) {
+	for at := changesDir().FindStringIndex(s); at != nil; at = changesDir().FindStringIndex(s) {
 		s = s[at[1]:]
 	}
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
@@ -96,14 +96,14 @@ func (n *partName) in(label string) (from, to int, ok bool) {
 			return 1, 1 << 30, true
 		}
 	}
-	for _, at := range labelPath.FindAllStringIndex(label, -1) {
+	for _, at := range labelPath().FindAllStringIndex(label, -1) {
 		base := baseName(strings.TrimSuffix(label[at[0]:at[1]], "."))
 		stem, short := strings.CutSuffix(base, "…")
 		for _, f := range n.files {
 			if f == "" || f != base && (!short || len(stem) < labelStem || !strings.HasPrefix(f, stem)) {
 				continue
 			}
-			r := labelRange.FindStringSubmatch(label[at[1]:])
+			r := labelRange().FindStringSubmatch(label[at[1]:])
 			if r == nil {
 				return 1, 1 << 30, true
 			}
@@ -151,15 +151,15 @@ func plainArgs(args string) string {
 func (s *Scorer) labelledIn(x *reachIndex, whole, call string, out []bool) {
 	text := strings.Split(whole, "\n")
 	for i, line := range text {
-		if !visibleHandle.MatchString(line) {
+		if !visibleHandle().MatchString(line) {
 			continue
 		}
 		label := folded(line)
-		if labelWord.MatchString(strings.ReplaceAll(visibleHandle.ReplaceAllString(line, " "), "h:", " ")) {
+		if labelWord().MatchString(strings.ReplaceAll(visibleHandle().ReplaceAllString(line, " "), "h:", " ")) {
 			label += "\n" + nearby(text, i)
 		}
 		label += "\n" + call
-		each(visibleHandle, line, func(found []string) {
+		each(visibleHandle(), line, func(found []string) {
 			parts := x.named(found[1], whole)
 			if found[2] == "" {
 				for _, p := range parts {
@@ -185,7 +185,7 @@ func nearby(text []string, i int) string {
 	for _, step := range []int{-1, 1} {
 		for k := 1; k <= labelLines; k++ {
 			at := i + step*k
-			if at < 0 || at >= len(text) || visibleHandle.MatchString(text[at]) {
+			if at < 0 || at >= len(text) || visibleHandle().MatchString(text[at]) {
 				break
 			}
 			out = append(out, folded(text[at]))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -26,9 +27,9 @@ import (
 const recallPage = 20_000
 
 var (
-	visibleHandle = regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9a-f]{10}|m[1-9]\d{0,5}(?:\.\d{1,3})?)(\+?)(?:[^0-9A-Za-z]|$)`)
-	visiblePath   = regexp.MustCompile(`([^\s"'` + "`" + `<>()\[\],;:]+):(\d+)-(\d+)`)
-	numberedLine  = regexp.MustCompile(`^\s*(\d+)(?:→|\t|:| ?\|)`)
+	visibleHandle = plain.Pattern(`(?:^|[^0-9A-Za-z])([0-9a-f]{10}|m[1-9]\d{0,5}(?:\.\d{1,3})?)(\+?)(?:[^0-9A-Za-z]|$)`)
+	visiblePath   = plain.Pattern(`([^\s"'` + "`" + `<>()\[\],;:]+):(\d+)-(\d+)`)
+	numberedLine  = plain.Pattern(`^\s*(\d+)(?:→|\t|:| ?\|)`)
 )
 
 // A reachIndex resolves handles and paths.
@@ -83,7 +84,7 @@ func (s *Scorer) readReach() *reachIndex {
 				size += len(text) + 1
 				number := max(answer.from, 1)
 				for raw := range strings.SplitSeq(text, "\n") {
-					if n := numberedLine.FindStringSubmatch(raw); n != nil {
+					if n := numberedLine().FindStringSubmatch(raw); n != nil {
 						number, _ = strconv.Atoi(n[1])
 					}
 					lines(raw, func(line string) {
@@ -294,7 +295,7 @@ func (s *Scorer) reached(view []core.Message) []bool {
 			}
 		}
 		blocks(view[i].Parts, func(_ int, text string) {
-			each(visibleHandle, text, func(found []string) {
+			each(visibleHandle(), text, func(found []string) {
 				parts := x.named(found[1], text)
 				if found[2] == "" {
 					for _, p := range parts {
@@ -315,7 +316,7 @@ func (s *Scorer) reached(view []core.Message) []bool {
 					mark(lines)
 				}
 			})
-			each(visiblePath, text, func(found []string) {
+			each(visiblePath(), text, func(found []string) {
 				from, _ := strconv.Atoi(found[2])
 				to, _ := strconv.Atoi(found[3])
 				path := ""

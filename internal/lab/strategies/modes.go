@@ -3,7 +3,6 @@ package strategies
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -133,14 +132,14 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 	return name
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+var plainName = plain.Pattern(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
 // yamlWords must be quoted in YAML.
 var yamlWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 // YAMLName returns s as a key or a value of YAML.
 func YAMLName(s string) string {
-	if plainName.MatchString(s) && !slices.Contains(yamlWords, strings.ToLower(s)) {
+	if plainName().MatchString(s) && !slices.Contains(yamlWords, strings.ToLower(s)) {
 		return s
 	}
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string, and a JSON string is one of YAML

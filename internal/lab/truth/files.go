@@ -1,12 +1,12 @@
 package truth
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -93,11 +93,11 @@ func tells(line string) bool {
 }
 
 // numberForm is how tools number the lines of files.
-var numberForm = regexp.MustCompile(`^\s{0,8}0{0,6}(\d{1,7})(?:→|\t|: ?| ?\| ?)`)
+var numberForm = plain.Pattern(`^\s{0,8}0{0,6}(\d{1,7})(?:→|\t|: ?| ?\| ?)`)
 
 // gutter splits the number off a line; 0 if there is none.
 func gutter(line string) (n int, rest string) {
-	f := numberForm.FindStringSubmatch(line)
+	f := numberForm().FindStringSubmatch(line)
 	if f == nil {
 		return 0, line
 	}

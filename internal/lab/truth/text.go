@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -141,7 +142,7 @@ func sentences(s string) iter.Seq[string] {
 		for line := range strings.SplitSeq(s, "\n") {
 			for from := 0; from < len(line); {
 				end := len(line)
-				if at := sentenceEnd.FindStringIndex(line[from:]); at != nil {
+				if at := sentenceEnd().FindStringIndex(line[from:]); at != nil {
 					end = from + at[1]
 				}
 				if one := strings.TrimSpace(line[from:end]); strings.ContainsFunc(one, unicode.IsLetter) && !yield(one) {
@@ -153,7 +154,7 @@ func sentences(s string) iter.Seq[string] {
 	}
 }
 
-var sentenceEnd = regexp.MustCompile(`[.!?]+["')\]]*\s|[。！？]`)
+var sentenceEnd = plain.Pattern(`[.!?]+["')\]]*\s|[。！？]`)
 
 // marks are the elements and beginnings of programs' texts, and the elements in them that hold words of the user.
 var marks = sync.OnceValue(func() (m struct {
@@ -216,24 +217,26 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 }
 
 // heading matches a line that says who wrote the next ones: group 1 is its sign, group 2 the name.
-var heading = regexp.MustCompile(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
+var heading = plain.Pattern(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
 
 // claimed yields the lines that a message of a view gives as the user's: in an original message what is outside of programs' elements, in
-// a text of a provider what is under a heading with the user's name. Original has the beginnings of the message's parts that programs
-// wrote; nil for a provider's message. A part that begins so still, and has its closing tag, says itself whose it is.
-func claimed(m *core.Message, original []string) iter.Seq[string] {
+// a text of a provider what is under a heading with the user's name. A part that a program wrote and that begins as it did, and has its closing
+// tag, says itself whose it is; so does a whole text of the history under another ID.
+func (h *History) claimed(m *core.Message) iter.Seq[string] {
+	original := h.original[m.ID]
 	return func(yield func(string) bool) {
 		if m.Role != core.RoleUser {
 			return
 		}
 		for j, p := range m.Parts {
 			t, ok := p.(core.Text)
-			if !ok || j < len(original) && original[j] != "" && original[j] == firstLine(string(t)) && closed(string(t)) {
+			program, whole := h.whole[string(t)] // whatever ID a provider gave the message
+			if !ok || program || j < len(original) && original[j] != "" && original[j] == firstLine(string(t)) && closed(string(t)) {
 				continue
 			}
 			users, sign := true, ""
 			all := []string{string(t)}
-			if original != nil && m.Kind == core.KindOriginal {
+			if whole || original != nil && m.Kind == core.KindOriginal {
 				all, _ = apart(string(t))
 			}
 			if m.Kind == core.KindSummary || dialog.Inserted(string(t)) {
@@ -241,7 +244,7 @@ func claimed(m *core.Message, original []string) iter.Seq[string] {
 			}
 			for _, s := range all {
 				for line := range strings.SplitSeq(s, "\n") {
-					if h := heading.FindStringSubmatch(line); h != nil && (sign == "" || h[1] == sign) {
+					if h := heading().FindStringSubmatch(line); h != nil && (sign == "" || h[1] == sign) {
 						name := strings.ToLower(h[2])
 						is := name == "user" || name == "human" || name == "person"
 						if is {

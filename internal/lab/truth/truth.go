@@ -6,10 +6,10 @@ package truth
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -61,6 +61,7 @@ type History struct {
 	users    *text               // the words of the user
 	others   *text               // of everybody else
 	original map[string][]string // by ID: how the parts begin that programs wrote
+	whole    map[string]bool     // texts of messages of the role user; true if a program wrote them
 	files    fileLines
 	outcomes []string
 }
@@ -74,7 +75,7 @@ type sentence struct {
 // Read reads a history. Count counts tokens of a text. Typed says whether the user typed a part of a message of theirs, where the
 // source records it; nil, and parts that are typed, are read by the elements that programs use.
 func Read(messages []core.Message, count func(string) int, typed func(message, part int) bool) *History {
-	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}}
+	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}, whole: map[string]bool{}}
 	asks, ticks := map[string]bool{}, map[string]int{}
 	for i := range messages {
 		for _, p := range messages[i].Parts {
@@ -86,8 +87,13 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 		h.original[m.ID] = make([]string, len(m.Parts))
 		for j, p := range m.Parts {
 			own := (typed == nil || typed(i, j)) && !m.Program && (clock(p) == "" || ticks[clock(p)] < mostAlike)
-			if t, ok := p.(core.Text); ok && !own {
-				h.original[m.ID][j] = firstLine(string(t))
+			if t, ok := p.(core.Text); ok {
+				if !own {
+					h.original[m.ID][j] = firstLine(string(t))
+				}
+				if m.Role == core.RoleUser {
+					h.whole[string(t)] = !own
+				}
 			}
 			said, others := divide(m, p, own)
 			switch p := p.(type) {
@@ -116,15 +122,15 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 // mostAlike is how many texts with a time or a date that are alike but for the numbers are nobody's who types.
 const mostAlike = 3
 
-var stampForm, numberForms = regexp.MustCompile(`^\W*(?:\S+ ){0,8}(?:\d{1,2}:\d\d|\d{4}-\d\d-\d\d)`), regexp.MustCompile(`\d+`)
+var stampForm, numberForms = plain.Pattern(`^\W*(?:\S+ ){0,8}(?:\d{1,2}:\d\d|\d{4}-\d\d-\d\d)`), plain.Pattern(`\d+`)
 
 // clock returns a text with a time near its beginning without its numbers; empty for any other.
 func clock(p core.Part) string {
 	t, ok := p.(core.Text)
-	if !ok || !stampForm.MatchString(string(t)) {
+	if !ok || !stampForm().MatchString(string(t)) {
 		return ""
 	}
-	return numberForms.ReplaceAllString(string(t), "")
+	return numberForms().ReplaceAllString(string(t), "")
 }
 
 // Measure compares a view with the history that it stands for. The cost is linear in both.
@@ -140,7 +146,7 @@ func (h *History) Measure(view []core.Message) Report {
 		}
 	}
 	for i := range view {
-		for line := range claimed(&view[i], h.original[view[i].ID]) {
+		for line := range h.claimed(&view[i]) {
 			m.Claims++
 			if !h.users.has(line) && h.others.has(line) {
 				m.WrongAuthor++

@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Token lets a client in. The token itself is a random text that is shown once. Only its hash is kept, without salt
@@ -55,8 +55,8 @@ func (t *Token) New() (text string) {
 }
 
 var (
-	tenantRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	noteRule   = regexp.MustCompile(`^[A-Za-z0-9._:@+=-]{1,64}$`)
+	tenantRule = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	noteRule   = plain.Pattern(`^[A-Za-z0-9._:@+=-]{1,64}$`)
 )
 
 // Reserved reports whether the store keeps its own records under a name, which no tenant can have.
@@ -64,13 +64,13 @@ func Reserved(name string) bool { return name == "stats" || name == "usage" }
 
 // Check reports an invalid field of a token.
 func (t *Token) Check() error {
-	if !tenantRule.MatchString(t.Tenant) {
+	if !tenantRule().MatchString(t.Tenant) {
 		return fmt.Errorf("tenant %q: use at most 64 letters, digits and ._-, with a letter or digit first", t.Tenant)
 	}
 	if Reserved(t.Tenant) {
 		return fmt.Errorf("tenant %q: the store has something else of that name", t.Tenant)
 	}
-	if t.Note != "" && !noteRule.MatchString(t.Note) {
+	if t.Note != "" && !noteRule().MatchString(t.Note) {
 		return fmt.Errorf("note %q: use at most 64 letters, digits and ._:@+=-", t.Note)
 	}
 	return nil

@@ -40,7 +40,7 @@ func Open(ctx context.Context, address string) (*Desk, error) {
 	return &Desk{store: opened, now: time.Now, told: func(store.Key) {}, own: true}, nil
 }
 
-// Close closes the store if [OpenDesk] opened it.
+// Close closes the store if [Open] opened it.
 func (d *Desk) Close() error {
 	if !d.own {
 		return nil

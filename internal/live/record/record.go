@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/transcript"
@@ -220,7 +220,7 @@ func (l *lineage) find(d *transcript.Document, said []core.Message) (*history.Fi
 	return j, nil
 }
 
-var unsafe = regexp.MustCompile(`[^a-z0-9]+`)
+var unsafe = plain.Pattern(`[^a-z0-9]+`)
 
 // lineage returns the lineage of e, with its journals.
 func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
@@ -236,7 +236,7 @@ func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 		}
 		r.open = slices.Delete(r.open, 0, 1)
 	}
-	agent := strings.Trim(unsafe.ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
+	agent := strings.Trim(unsafe().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
 	if agent == "" {
 		agent = "agent"
 	}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -72,7 +71,7 @@ var (
 )
 
 // NameRule matches names of upstreams, profiles and modes.
-var NameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var NameRule = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // reserved are first path elements that have a meaning already, so no upstream can have these names.
 var reserved = []string{
@@ -81,7 +80,7 @@ var reserved = []string{
 
 // New returns the upstream of a name at an address, which may begin with a protocol and a +.
 func New(name, address string) (*Upstream, error) {
-	if !NameRule.MatchString(name) || slices.Contains(reserved, name) {
+	if !NameRule().MatchString(name) || slices.Contains(reserved, name) {
 		return nil, fmt.Errorf("use letters, digits, dots and dashes as name, and none of %s", strings.Join(reserved, ", "))
 	}
 	if fixed[name] == "" && wire.Begins(name) {

@@ -94,7 +94,7 @@ func (p *parser) write(at place, own []member, from int) {
 	p.spare = p.spare[:0]
 	n := 0
 	for _, m := range own {
-		if at != plain && isMarker(m.key) || at == inBlock && p.api == Gemini && isSignature(m.key) ||
+		if at != ordinary && isMarker(m.key) || at == inBlock && p.api == Gemini && isSignature(m.key) ||
 			p.api == Responses && p.marginal(at, own, m) {
 			continue
 		}

@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/secret"
 )
@@ -78,7 +78,7 @@ var (
 )
 
 // secretive matches names of headers and parameters that may have a credential.
-var secretive = regexp.MustCompile(`(?i)(^|[-_])(auth|authorization|authentication|bearer|cookie|credentials?|jwt|passw(or)?d|secret|sig|signature|` +
+var secretive = plain.Pattern(`(?i)(^|[-_])(auth|authorization|authentication|bearer|cookie|credentials?|jwt|passw(or)?d|secret|sig|signature|` +
 	`token|apikey|(api|access|auth|client|private|secret|subscription)[-_]?key)$`)
 
 // harmless are headers without credentials, except by mistake; those to the gateway are not sent.
@@ -89,7 +89,7 @@ const toGateway = "X-Condense-"
 
 // packed matches what may be a key in base64, of either alphabet; standard is for that of RFC 4648, 4.
 var (
-	packed   = regexp.MustCompile(`(?i)[0-9a-z+/_-]{16,}`)
+	packed   = plain.Pattern(`(?i)[0-9a-z+/_-]{16,}`)
 	standard = strings.NewReplacer("-", "+", "_", "/")
 )
 
@@ -103,7 +103,7 @@ func Credentials(h http.Header, query string) []Credential {
 		if escaped, err := url.QueryUnescape(value); err == nil && escaped != value {
 			text.WriteString(" " + escaped)
 		}
-		for _, word := range packed.FindAllString(text.String(), -1) {
+		for _, word := range packed().FindAllString(text.String(), -1) {
 			plain, _ := base64.RawStdEncoding.DecodeString(standard.Replace(word))
 			if strings.IndexFunc(string(plain), func(r rune) bool { return r < ' ' || r > '~' }) < 0 { // else it is no text
 				text.WriteString(" " + string(plain))
@@ -158,13 +158,13 @@ func (o Host) Strange(h http.Header, query string) (headers []string, parameter 
 	}
 	for name := range h {
 		own := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if secretive.MatchString(name) && !slices.Contains(carriers, name) && !slices.ContainsFunc(prefixes[o.Of], own) && !own(toGateway) {
+		if secretive().MatchString(name) && !slices.Contains(carriers, name) && !slices.ContainsFunc(prefixes[o.Of], own) && !own(toGateway) {
 			headers = append(headers, name)
 		}
 	}
 	for name := range inQuery(query) {
 		known := func(p string) bool { return strings.EqualFold(p, name) }
-		if secretive.MatchString(name) && !paging.MatchString(name) && !slices.ContainsFunc(parameters, known) && o.Of != Azure {
+		if secretive().MatchString(name) && !paging().MatchString(name) && !slices.ContainsFunc(parameters, known) && o.Of != Azure {
 			return headers, name
 		}
 	}
@@ -172,7 +172,7 @@ func (o Host) Strange(h http.Header, query string) (headers []string, parameter 
 }
 
 // paging matches names of parameters with the place in a list.
-var paging = regexp.MustCompile(`(?i)(page|next|continuation|sync)[-_]?token$`)
+var paging = plain.Pattern(`(?i)(page|next|continuation|sync)[-_]?token$`)
 
 // fits reports whether a text has the shape somewhere: keys follow a scheme, or stand in quotes, lists and assignments.
 func (s *shape) fits(text string) bool {
@@ -302,7 +302,7 @@ func HostOf(name string) Host {
 }
 
 // region matches the regions of Google Cloud.
-var region = regexp.MustCompile(`^[a-z]+(-[a-z]+)?[0-9]*$`)
+var region = plain.Pattern(`^[a-z]+(-[a-z]+)?[0-9]*$`)
 
 // VertexHost returns the host of Vertex AI in a region; the global one for a text that is no region.
 func VertexHost(location string) string {
@@ -310,7 +310,7 @@ func VertexHost(location string) string {
 	switch {
 	case location == "us" || location == "eu":
 		return "aiplatform." + location + ".rep.googleapis.com"
-	case location == "global" || !region.MatchString(location):
+	case location == "global" || !region().MatchString(location):
 		return global
 	}
 	return location + "-" + global

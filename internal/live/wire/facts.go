@@ -33,7 +33,7 @@ func (p *parser) broken(rule string) {
 
 // read extracts the facts about an object at a place. Its parts have been read before.
 func (p *parser) read(at place, own []member) {
-	if at == plain {
+	if at == ordinary {
 		return
 	}
 	marked := false

@@ -117,7 +117,7 @@ var requestParts = map[API]map[string]place{
 	Converse:  {"messages": inMessages, "system": inContent, "toolConfig": inTools},
 }
 
-// parts are the places of the members of an object, by the object's place; other members are plain, and are ignored
+// parts are the places of the members of an object, by the object's place; other members are ordinary, and are ignored
 // in a request.
 var parts = [inMessage + 1]map[string]place{
 	inMessage:     {"content": inContent, "output": inResult},
@@ -141,10 +141,10 @@ func (p *parser) of(at place, key []byte) place {
 	if where, ok := of[at][string(key)]; ok || at == ignored {
 		return where
 	}
-	return plain
+	return ordinary
 }
 
-// elements are the places of the elements of an array at a place; others are plain.
+// elements are the places of the elements of an array at a place; others are ordinary.
 var elements = map[place]place{ignored: ignored, inContent: inBlock, inResult: inResultBlock, inTools: inTool}
 
 // messages reads the array of messages at p.at.
@@ -156,6 +156,9 @@ func (p *parser) messages() bool {
 		m := p.cached()
 		if p.err != nil {
 			return false
+		}
+		if n := len(r.Messages); n == cap(r.Messages) && n >= 32 { // as many more as the rest has if they are alike
+			r.Messages = slices.Grow(r.Messages, min(4*n, 1+n*(len(p.data)-p.at)/(p.at-begin)))
 		}
 		r.Messages = append(r.Messages, m)
 		if !p.comma(']') {
@@ -215,7 +218,7 @@ func half(sum [32]byte) Hash { return Hash(sum[:16]) }
 
 const (
 	ignored   place = iota // checked, but no part of a hash
-	plain                  // any value
+	ordinary               // any value
 	inRequest              // the request itself
 	inMessages
 	inContent     // of a message, or the system prompt: a string or an array of blocks

@@ -3,9 +3,10 @@ package wire
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Vendor is the owner of an API, by the name that people know.
@@ -332,13 +333,13 @@ func Locate(clean string) Endpoint {
 }
 
 // plainPath matches paths that every server reads alike, decoded once.
-var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._:-]*)+$`)
+var plainPath = plain.Pattern(`^(/[A-Za-z0-9][A-Za-z0-9._:-]*)+$`)
 
 // MayOwn reports whether a gateway may ask for a path, escaped, in the name of its own machine. It is strict about the form:
 // only the name of a model can be escaped, and only a list has a query.
 func MayOwn(method, escaped, query string) bool {
 	decoded, err := url.PathUnescape(escaped)
-	if err != nil || !plainPath.MatchString(decoded) {
+	if err != nil || !plainPath().MatchString(decoded) {
 		return false
 	}
 	first, rest, _ := strings.Cut(escaped[1:], "/")

@@ -120,7 +120,7 @@ func (s *Splice) Close() []byte {
 	default:
 		out = rest
 	}
-	if s.frame != inWhole && (s.api == Chat || s.api == Gemini) && s.held() && s.stop != "" { // without [DONE]
+	if s.frame != inWhole && (s.api == Chat || s.api == Gemini) && s.held() && s.stop != "" { // without "[DONE]"
 		s.over = true
 	}
 	if s.closed && s.held() && !s.over {

@@ -121,7 +121,7 @@ func (p *parser) array(at place) bool {
 	}
 	each, ok := elements[at]
 	if !ok {
-		each = plain
+		each = ordinary
 	}
 	p.at++
 	for p.space(); p.peek() != ']'; p.space() {

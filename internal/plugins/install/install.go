@@ -401,7 +401,7 @@ func (in *Installer) Outdated(ctx context.Context, name string, src Source) (new
 
 // Remove removes an installed plugin and its entry in condense.lock. It reports whether there was either.
 func (in *Installer) Remove(name string) (bool, error) {
-	if !pluginName.MatchString(name) {
+	if !pluginName().MatchString(name) {
 		return false, nil
 	}
 	root, err := os.OpenRoot(in.Dir)

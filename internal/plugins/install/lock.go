@@ -9,7 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // LockFile names the file with the checksums of installed plugins, for all platforms. A project shares it. It approves nothing.
@@ -66,7 +67,7 @@ func (in *Installer) Lock() (*Lock, error) {
 	return l, nil
 }
 
-var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hash = plain.Pattern(`^[0-9a-f]{64}$`)
 
 func parseLock(text []byte) (*Lock, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -79,11 +80,11 @@ func parseLock(text []byte) (*Lock, error) {
 		return nil, fmt.Errorf("has version %d; this condense knows version 1", l.Version)
 	}
 	for name, p := range l.Plugins {
-		if !pluginName.MatchString(name) || p.Source == "" || len(p.Assets) == 0 {
+		if !pluginName().MatchString(name) || p.Source == "" || len(p.Assets) == 0 {
 			return nil, fmt.Errorf("plugins.%q: wants a name of lower-case letters and digits, a source and assets", name)
 		}
 		for file, sum := range p.Assets {
-			if a, ok := parseAsset(file); !hash.MatchString(sum) || file != ManifestFile && (!ok || a.plugin != name) {
+			if a, ok := parseAsset(file); !hash().MatchString(sum) || file != ManifestFile && (!ok || a.plugin != name) {
 				return nil, fmt.Errorf("plugins.%s.assets: %q: wants an asset of the plugin and its SHA-256", name, file)
 			}
 		}

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,14 +37,14 @@ func (s Source) String() string { return s.text }
 // fixed reports whether the release must never change: a tag, or an asset at an address. A folder, and an address of the newest, may.
 func (s Source) fixed() bool { return s.repo != "" || s.file != "" && s.base != nil }
 
-var github = regexp.MustCompile(`^github:([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})(?:@([A-Za-z0-9][A-Za-z0-9._+-]{0,99}))?$`)
+var github = plain.Pattern(`^github:([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})(?:@([A-Za-z0-9][A-Za-z0-9._+-]{0,99}))?$`)
 
 // Parse returns the source that a text means, spelled as condense.lock has it: one way for each release. Paths are relative to
 // the folder from.
 func (in *Installer) Parse(text, from string) (Source, error) {
 	switch {
 	case strings.HasPrefix(text, "github:"):
-		m := github.FindStringSubmatch(text)
+		m := github().FindStringSubmatch(text)
 		if m == nil || strings.HasPrefix(path.Base(m[1]), ".") {
 			return Source{}, fmt.Errorf("%q: want github:OWNER/REPO or github:OWNER/REPO@TAG", text)
 		}
@@ -235,7 +234,7 @@ func (in *Installer) fetch(ctx context.Context, src Source, name string, most in
 // sumsFile has the checksums of a release, as sha256sum writes them.
 const sumsFile = "SHA256SUMS"
 
-var sumLine = regexp.MustCompile(`^([0-9A-Fa-f]{64}) [ *]([^/\\\s][^/\\]*)$`)
+var sumLine = plain.Pattern(`^([0-9A-Fa-f]{64}) [ *]([^/\\\s][^/\\]*)$`)
 
 // sums returns the checksums of a release by the names of its files. A file that is named without a release around it is lone:
 // nothing says which checksum it must have.
@@ -250,7 +249,7 @@ func (in *Installer) sums(ctx context.Context, src Source) (sums map[string]stri
 	}
 	sums = map[string]string{}
 	for i, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
-		m := sumLine.FindStringSubmatch(strings.TrimSuffix(line, "\r"))
+		m := sumLine().FindStringSubmatch(strings.TrimSuffix(line, "\r"))
 		if m == nil || sums[m[2]] != "" {
 			return nil, false, fmt.Errorf("%s:%d: %q is not a checksum and a name as sha256sum writes them, each name once", sumsFile, i+1, plain.Line(line))
 		}
@@ -268,13 +267,13 @@ type asset struct{ file, plugin, os, arch, suffix string }
 func (a *asset) archive() bool { return a.suffix != "" && a.suffix != ".exe" && a.suffix != ".wasm" }
 
 var (
-	assetName = regexp.MustCompile(
+	assetName = plain.Pattern(
 		`^condense-([a-z0-9]+(?:[-_][a-z0-9]+)*?)(?:-(linux|darwin|windows|freebsd|netbsd|openbsd)-([a-z0-9]+))?(\.exe|\.wasm|\.tar\.gz|\.tgz|\.zip)?$`)
-	pluginName = regexp.MustCompile(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
+	pluginName = plain.Pattern(`^[a-z0-9]+(?:[-_][a-z0-9]+)*$`)
 )
 
 func parseAsset(file string) (asset, bool) {
-	m := assetName.FindStringSubmatch(file)
+	m := assetName().FindStringSubmatch(file)
 	if m == nil {
 		return asset{}, false
 	}

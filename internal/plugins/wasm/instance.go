@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire"
 )
 
@@ -169,7 +169,7 @@ func (i *instance) explain(err error) error {
 	}
 	text, trace, _ := strings.Cut(err.Error(), "\n")
 	text = strings.TrimPrefix(strings.TrimSuffix(text, " (recovered by wazero)"), "wasm error: ")
-	if m := frame.FindStringSubmatch(trace); m != nil {
+	if m := frame().FindStringSubmatch(trace); m != nil {
 		text += " in " + m[1]
 	}
 	if i.mod != nil && i.mod.Memory() != nil {
@@ -181,7 +181,7 @@ func (i *instance) explain(err error) error {
 }
 
 // frame finds the name of a function in the trace of a machine.
-var frame = regexp.MustCompile(`(?m)^\t\.?([^\s(]+)\(`)
+var frame = plain.Pattern(`(?m)^\t\.?([^\s(]+)\(`)
 
 // An output passes the output of a module on, and remembers its beginning for errors.
 type output struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -58,7 +59,7 @@ func textOf(part *dialog.Part, r *core.ToolResult) string {
 }
 
 // finalForm matches the text of a file that the editor of Cline or Roo Code saved: formatted, and perhaps changed by the user.
-var finalForm = regexp.MustCompile(`(?s)<final_file_content path="[^"]*">\n(.*)\n</final_file_content>`)
+var finalForm = plain.Pattern(`(?s)<final_file_content path="[^"]*">\n(.*)\n</final_file_content>`)
 
 func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) {
 	if !slices.Contains([]dialog.Family{dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand}, info.Family) {
@@ -67,7 +68,7 @@ func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) 
 	if failed(info, text) {
 		return
 	}
-	if saved := finalForm.FindStringSubmatch(text); saved != nil && info.File() != "" {
+	if saved := finalForm().FindStringSubmatch(text); saved != nil && info.File() != "" {
 		l.File(info.File()).Write(saved[1], m)
 		return
 	}
@@ -92,7 +93,7 @@ func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) 
 		}
 	case dialog.FamilyCommand:
 		dir := toolcall.First(args, toolcall.Folder)
-		if at := cdForm.FindStringSubmatch(info.Target); at != nil {
+		if at := cdForm().FindStringSubmatch(info.Target); at != nil {
 			dir = within(dir, at[1])
 		}
 		l.runs(info.Target, dir, m)
@@ -214,7 +215,7 @@ func numbered(line string) (n int, text string) {
 }
 
 // moreForm matches the last line of a read that shows the beginning of a file.
-var moreForm = regexp.MustCompile(`(?i)truncat|more lines|omitted`)
+var moreForm = plain.Pattern(`(?i)truncat|more lines|omitted`)
 
 // shows applies the result of a read, of the whole file or of a part: its lines go to their numbers, or else to first and below.
 func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
@@ -224,7 +225,7 @@ func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
 	}
 	const most = 0.6
 	const page = 1000 // lines; of a file with more, tools may show a part
-	whole = whole && len(lines) < page && !slices.ContainsFunc(lines, isCut) && !moreForm.MatchString(lines[len(lines)-1])
+	whole = whole && len(lines) < page && !slices.ContainsFunc(lines, isCut) && !moreForm().MatchString(lines[len(lines)-1])
 	var numbers []int
 	count := 0
 	for _, line := range lines {
@@ -281,21 +282,21 @@ var (
 	// writers are programs that change the files they are given; inPlace those that do so with one of the options of placeForm.
 	writers   = rawjson.Set("black", "cp", "dos2unix", "isort", "mv", "patch", "rustfmt", "tee")
 	inPlace   = rawjson.Set("autopep8", "clang-format", "gofmt", "goimports", "perl", "ruby", "sed", "yapf")
-	placeForm = regexp.MustCompile(`\s-(?:i|pi|w)\b`)
-	everyForm = regexp.MustCompile(`\s--(?:write|fix|in-place)\b`)
+	placeForm = plain.Pattern(`\s-(?:i|pi|w)\b`)
+	everyForm = plain.Pattern(`\s--(?:write|fix|in-place)\b`)
 	// writeForm matches a script that writes a file.
-	writeForm = regexp.MustCompile(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
+	writeForm = plain.Pattern(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
 )
 
 var (
 	// substitutes matches a command that replaces a text in a file, hereForm one that writes a file: before the text, or after its mark.
-	substitutes = regexp.MustCompile(`\bsed\s+-i(?:\s+''|\s+-E)?\s+(?:'s([/|#,])([^'\n]*)'|"s([/|#,])([^"$\x60\n]*)")\s+([^\s;&|]+)`)
-	escaped     = regexp.MustCompile(`\\(.)`)
-	hereForm    = regexp.MustCompile(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<-?\s*(['"]?)(\w+)['"]?|<<-?\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
+	substitutes = plain.Pattern(`\bsed\s+-i(?:\s+''|\s+-E)?\s+(?:'s([/|#,])([^'\n]*)'|"s([/|#,])([^"$\x60\n]*)")\s+([^\s;&|]+)`)
+	escaped     = plain.Pattern(`\\(.)`)
+	hereForm    = plain.Pattern(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<-?\s*(['"]?)(\w+)['"]?|<<-?\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
 )
 
 // cdForm matches the change of the folder at the beginning of a command.
-var cdForm = regexp.MustCompile(`^cd ['"]?([^\s;&|'"$~]+)['"]? *&&`)
+var cdForm = plain.Pattern(`^cd ['"]?([^\s;&|'"$~]+)['"]? *&&`)
 
 // within returns the path of a file that a command in a folder names. The folder may be unknown.
 func within(dir, name string) string {
@@ -313,7 +314,7 @@ func (l *Ledger) substitute(at []string, dir string, m int) *File {
 	if f == nil || len(parts) != 3 || strings.ContainsAny(parts[0], "*[]^$(){}+?|") || strings.Contains(parts[1], "&") {
 		return nil
 	}
-	old, text := escaped.ReplaceAllString(parts[0], "$1"), escaped.ReplaceAllString(parts[1], "$1")
+	old, text := escaped().ReplaceAllString(parts[0], "$1"), escaped().ReplaceAllString(parts[1], "$1")
 	pattern, err := regexp.Compile(parts[0]) // a point stands for any sign
 	if old == "" || err != nil {
 		return nil
@@ -337,7 +338,7 @@ func (l *Ledger) substitute(at []string, dir string, m int) *File {
 // heredoc writes or appends the first text that a command has in itself, and returns the file and the command without the text; nil
 // if there is none, or the shell changed it.
 func (l *Ledger) heredoc(command, dir string, m int) (f *File, rest string) {
-	at := hereForm.FindStringSubmatchIndex(command)
+	at := hereForm().FindStringSubmatchIndex(command)
 	if at == nil {
 		return nil, command
 	}
@@ -364,7 +365,7 @@ func (l *Ledger) runs(command, dir string, m int) {
 		command = strings.Replace(rest, "<<", "", 1)
 		rest = command
 	}
-	for _, at := range substitutes.FindAllStringSubmatch(command, -1) {
+	for _, at := range substitutes().FindAllStringSubmatch(command, -1) {
 		if f := l.substitute(at, dir, m); f != nil {
 			done[f]++
 		}
@@ -392,7 +393,7 @@ func Changes(command string) (found bool) {
 
 // changes calls yield for each word of a command that can be a file that it removes, resets or changes.
 func changes(command string, yield func(word string, gone, changed bool)) {
-	if writeForm.MatchString(command) {
+	if writeForm().MatchString(command) {
 		for w := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '\'' || r == '"' }) {
 			yield(w, false, true)
 		}
@@ -403,7 +404,7 @@ func changes(command string, yield func(word string, gone, changed bool)) {
 			continue
 		}
 		gone := words[0] == "rm" || words[0] == "git" && (words[1] == "rm" || words[1] == "checkout" || words[1] == "restore")
-		writes := writers[words[0]] || inPlace[words[0]] && placeForm.MatchString(part) || everyForm.MatchString(part)
+		writes := writers[words[0]] || inPlace[words[0]] && placeForm().MatchString(part) || everyForm().MatchString(part)
 		for i, w := range words[1:] {
 			if w = strings.Trim(w, `'"`); strings.HasPrefix(w, "-") || !strings.Contains(w, ".") {
 				continue
@@ -413,14 +414,14 @@ func changes(command string, yield func(word string, gone, changed bool)) {
 	}
 }
 
-var display = regexp.MustCompile(`^(?:nl -ba\s+(\S+)\s*\|\s*sed -n\s+['"]?(\d+),(\d+|\$)p['"]?|sed -n\s+['"]?(\d+),(?:\d+|\$)p['"]?\s+(\S+)|cat(?: -n)?\s+(\S+)|head(?: -n)?(?: -?\d+)?\s+(\S+))\s*$`)
+var display = plain.Pattern(`^(?:nl -ba\s+(\S+)\s*\|\s*sed -n\s+['"]?(\d+),(\d+|\$)p['"]?|sed -n\s+['"]?(\d+),(?:\d+|\$)p['"]?\s+(\S+)|cat(?: -n)?\s+(\S+)|head(?: -n)?(?: -?\d+)?\s+(\S+))\s*$`)
 
 // displayed returns the file that a command prints, and the number of its first line.
 func displayed(command string) (file string, first int, ok bool) {
 	if i := strings.LastIndex(command, "&& "); strings.HasPrefix(command, "cd ") && i > 0 && strings.Count(command, "&&") == 1 {
 		command = command[i+3:]
 	}
-	at := display.FindStringSubmatch(strings.TrimSpace(command))
+	at := display().FindStringSubmatch(strings.TrimSpace(command))
 	if at == nil {
 		return "", 0, false
 	}

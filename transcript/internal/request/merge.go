@@ -3,10 +3,10 @@ package request
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/codec"
 )
@@ -101,7 +101,7 @@ func mergeRows(f *codec.File, records []record) []record {
 
 // hiddenMarker matches the stub that truncation inserts: see the marker of package
 // providers/slidingwindow.
-var hiddenMarker = regexp.MustCompile(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window(: [^\]]+)?\]$`)
+var hiddenMarker = plain.Pattern(`^\[(?:… )?(\d+) earlier messages?(?:, with (\d+) tool calls?,)?( and what an earlier note like this stood for)? left out here to fit the context window(: [^\]]+)?\]$`)
 
 // joinMarkers merges the truncation stubs in raw into the last of them. The file no longer shows that the older ones
 // were inserted, so no provider can replace them, and every round would add one. The new stub has the sum of all
@@ -110,7 +110,7 @@ func joinMarkers(raw []byte) []byte {
 	var kept [][]byte
 	messages, calls, again, last, n, names := 0, 0, false, none, 0, ""
 	for block := range rawjson.Elements(rawjson.Field(raw, "content")) {
-		m := hiddenMarker.FindStringSubmatch(rawjson.Text(rawjson.Field(block, "text")))
+		m := hiddenMarker().FindStringSubmatch(rawjson.Text(rawjson.Field(block, "text")))
 		if m == nil {
 			kept = append(kept, block)
 			continue

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Store keeps the originals of tool results that were cut, one file each, in the format of
@@ -49,13 +49,13 @@ const (
 )
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
-	handleRule = regexp.MustCompile(`^[0-9a-f]{10}$`)
+	nameRule   = plain.Pattern(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
+	handleRule = plain.Pattern(`^[0-9a-f]{10}$`)
 )
 
 // folder returns the folder of a session.
 func (s *Store) folder(agent, session string) (string, error) {
-	if !slices.Contains(Agents(), agent) || !nameRule.MatchString(session) {
+	if !slices.Contains(Agents(), agent) || !nameRule().MatchString(session) {
 		return "", fmt.Errorf("%q is not the ID of a session", session)
 	}
 	return filepath.Join(s.Dir, agent, session), nil
@@ -104,7 +104,7 @@ func (s *Store) keep(agent, session, project, handle string, messages []core.Mes
 // expire removes the sessions without a file since a time, except the one in a folder, and returns the size of the
 // rest.
 func (s *Store) expire(before time.Time, but string) (used int64, err error) {
-	sessions, err := filepath.Glob(filepath.Join(globEscape(s.Dir), "*", "*"))
+	sessions, err := filepath.Glob(filepath.Join(disk.Pattern(s.Dir), "*", "*"))
 	if err != nil {
 		return 0, err
 	}
@@ -135,14 +135,9 @@ func (s *Store) expire(before time.Time, but string) (used int64, err error) {
 	return used, nil
 }
 
-// globEscape escapes a path for use in a pattern.
-func globEscape(path string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
-}
-
 // Newest returns the session of an agent in a project that got a file last; empty if there is none.
 func (s *Store) Newest(agent, project string) string {
-	found, _ := filepath.Glob(filepath.Join(globEscape(s.Dir), agent, "*", projectFile))
+	found, _ := filepath.Glob(filepath.Join(disk.Pattern(s.Dir), agent, "*", projectFile))
 	var newest string
 	var at time.Time
 	for _, path := range found {
@@ -164,16 +159,16 @@ func (s *Store) Files(agent, session string) []string {
 	if err != nil {
 		return nil
 	}
-	return ordered(filepath.Join(globEscape(dir), "*"+extension))
+	return ordered(filepath.Join(disk.Pattern(dir), "*"+extension))
 }
 
 // Find returns the files with a handle, of any session of an agent: a resumed or forked session has handles of
 // another one.
 func (s *Store) Find(agent, handle string) []string {
-	if !handleRule.MatchString(handle) || !slices.Contains(Agents(), agent) {
+	if !handleRule().MatchString(handle) || !slices.Contains(Agents(), agent) {
 		return nil
 	}
-	return ordered(filepath.Join(globEscape(s.Dir), agent, "*", handle+extension))
+	return ordered(filepath.Join(disk.Pattern(s.Dir), agent, "*", handle+extension))
 }
 
 func ordered(pattern string) []string {

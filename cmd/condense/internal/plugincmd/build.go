@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // BuildCommand returns condense build.
@@ -184,13 +184,13 @@ func (b *building) writeModule(ctx context.Context, all []*addition) error {
 // goVersion is the version of the command go, as go.mod has it. Versions that are not released have a name instead.
 func (b *building) goVersion(ctx context.Context) (string, error) {
 	said, err := b.run(ctx, b.dir, "env", "GOVERSION")
-	if v := numbered.FindStringSubmatch(said); err == nil && v != nil {
+	if v := numbered().FindStringSubmatch(said); err == nil && v != nil {
 		return v[1], nil
 	}
 	return "1.26", err
 }
 
-var numbered = regexp.MustCompile(`^go(\d+\.\d+(?:\.\d+)?)`)
+var numbered = plain.Pattern(`^go(\d+\.\d+(?:\.\d+)?)`)
 
 // inspect finds the function of a package that returns its strategies.
 func (b *building) inspect(ctx context.Context, p *addition) error {

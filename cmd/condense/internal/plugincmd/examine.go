@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -199,7 +199,7 @@ func printDeclined(w io.Writer, verdicts []coretest.Verdict, wrong map[string]bo
 		if v.Declined == nil || wrong[v.Case] {
 			continue
 		}
-		reason := digits.ReplaceAllString(v.Declined.Error(), "0")
+		reason := digits().ReplaceAllString(v.Declined.Error(), "0")
 		if names[reason] == nil {
 			reasons, first[reason] = append(reasons, reason), v
 		}
@@ -220,7 +220,7 @@ func printDeclined(w io.Writer, verdicts []coretest.Verdict, wrong map[string]bo
 	}
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits = plain.Pattern(`[0-9]+`)
 
 // printFindings prints where and how a rule was broken, and the remedy.
 func printFindings(w io.Writer, rule core.Rule, findings []finding) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 )
@@ -100,11 +100,11 @@ type naming struct {
 	Replace  string // a checkout to use instead; may be empty
 }
 
-var pluginName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+var pluginName = plain.Pattern(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
 func newNaming(name string) (*naming, error) {
 	bare := strings.TrimPrefix(name, "condense-")
-	if !pluginName.MatchString(bare) {
+	if !pluginName().MatchString(bare) {
 		return nil, fmt.Errorf("%q is not a name for a plugin: want lower-case letters and digits, with - or _ between words", name)
 	}
 	program := "condense-" + strings.ReplaceAll(bare, "_", "-")
@@ -300,7 +300,7 @@ func templateSources(lang string) (map[string][]byte, error) {
 
 // release matches versions that can be downloaded, unlike the version of a build from a checkout: (devel),
 // v0.0.0-20260102150405-0123456789ab, v1.2.3+dirty.
-var release = regexp.MustCompile(`^v(?:[1-9]\d*\.\d+\.\d+|0\.\d*[1-9]\d*\.\d+|0\.0\.[1-9]\d*)(?:-(?:alpha|beta|rc)\.?\d+)?$`)
+var release = plain.Pattern(`^v(?:[1-9]\d*\.\d+\.\d+|0\.\d*[1-9]\d*\.\d+|0\.0\.[1-9]\d*)(?:-(?:alpha|beta|rc)\.?\d+)?$`)
 
 // require selects the condense that a plugin in Go is built with: the checkout replace if it
 // is set, else the release of this program, else a checkout that is found.
@@ -316,7 +316,7 @@ func (n *naming) require(version, replace string) error {
 		n.Replace = quoteModule(dir)
 		return nil
 	}
-	if release.MatchString(version) {
+	if release().MatchString(version) {
 		n.Version = version
 		return nil
 	}

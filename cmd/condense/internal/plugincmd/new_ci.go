@@ -36,7 +36,7 @@ func renderCI(lang string, n *naming) ([]templateFile, error) {
 
 // Condense is the version of condense that CI installs: the version in the plugin's go.mod, or the newest.
 func (n *naming) Condense() string {
-	if n.Replace != "" || !release.MatchString(n.Version) {
+	if n.Replace != "" || !release().MatchString(n.Version) {
 		return "latest"
 	}
 	return n.Version

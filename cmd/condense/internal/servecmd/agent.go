@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -379,7 +379,7 @@ func answers(ctx context.Context, address string) bool {
 	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
-var versionRule = regexp.MustCompile(`\d+\.\d+\.\d+[^\s)]*`)
+var versionRule = plain.Pattern(`\d+\.\d+\.\d+[^\s)]*`)
 
 // programVersion returns which version of a program is in PATH.
 func programVersion(ctx context.Context, program string) string {
@@ -390,7 +390,7 @@ func programVersion(ctx context.Context, program string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput() //nolint:gosec // a program of the table, as the user has it; pi says it on standard error
-	if v := versionRule.FindString(string(out)); v != "" {
+	if v := versionRule().FindString(string(out)); v != "" {
 		return v + " in PATH"
 	}
 	return "in PATH, but it does not say its version"

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An address that the user has given an agent, for one API.
@@ -217,7 +217,7 @@ func flagSettings(p agents.Point, args []string) (at int, text []byte) {
 	return at, text
 }
 
-var providerRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var providerRule = plain.Pattern(`^[A-Za-z0-9_-]+$`)
 
 // provider adds the address of the provider that a file chooses.
 func (own addresses) provider(p *agents.Provider, s *agents.Settings, file string, text []byte) error {
@@ -229,7 +229,7 @@ func (own addresses) provider(p *agents.Provider, s *agents.Settings, file strin
 		return nil //nolint:nilerr // the agent reports it
 	}
 	url, ok, err := settings.Get(s.Format, text, p.Table, name, p.Address)
-	if err != nil || !ok || !providerRule.MatchString(name) {
+	if err != nil || !ok || !providerRule().MatchString(name) {
 		return fmt.Errorf("%s: %s is %q, whose address wrap cannot change: it needs a key %s in [%s.%s]",
 			file, p.Choice, name, p.Address, p.Table, name)
 	}

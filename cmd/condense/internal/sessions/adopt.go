@@ -6,14 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -23,11 +20,11 @@ type newcomer struct {
 	line   func(line []byte, i int, id, dir string) []byte // line i of the session with its ID and folder; nil to leave it out
 }
 
-var notName = regexp.MustCompile(`[^A-Za-z0-9]`)
+var notName = plain.Pattern(`[^A-Za-z0-9]`)
 
 var newcomers = map[*Agent]newcomer{
 	claude: {
-		folder: func(dir string) string { return notName.ReplaceAllString(dir, "-") },
+		folder: func(dir string) string { return notName().ReplaceAllString(dir, "-") },
 		line: func(line []byte, _ int, id, dir string) []byte {
 			return placed(placed(line, "sessionId", id), "cwd", dir)
 		},
@@ -127,12 +124,5 @@ func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Tim
 			lines = append(lines, line)
 		}
 	}
-	lines = a.adapt(lines, nil, id, id)
-	if err := os.MkdirAll(filepath.Dir(like.Path), 0o700); err != nil {
-		return nil, err
-	}
-	return like, disk.Create(like.Path, func(w io.Writer) error {
-		_, err := w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
-		return err
-	})
+	return like, create(like.Path, a.adapt(lines, nil, id, id))
 }

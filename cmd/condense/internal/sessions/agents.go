@@ -32,7 +32,7 @@ type Agent struct {
 	inside bool
 	// store is where the sessions are if they are not in files; then nothing above is set.
 	store store
-	id    *regexp.Regexp // form of its IDs; nil for UUIDs
+	id    func() *regexp.Regexp // form of its IDs; nil for UUIDs
 	// adapt converts changed lines of one session to lines of another. Original are the lines before the change.
 	adapt   func(lines, original [][]byte, from, to string) [][]byte
 	path    func(s *Session, id string, now time.Time) string // of a copy

@@ -10,18 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // OpenCode keeps sessions in a database. Its commands export and import them.
 var opencode = &Agent{
 	Name: "opencode", Title: "OpenCode", resume: "opencode --session ", Format: "opencode",
-	id: regexp.MustCompile(`^ses_[0-9A-Za-z]{8,64}$`), store: opencodeStore{}, inside: true,
+	id: plain.Pattern(`^ses_[0-9A-Za-z]{8,64}$`), store: opencodeStore{}, inside: true,
 	describe: func(head []byte, s *Session) {
 		s.Dir = rawjson.Text(rawjson.Field(rawjson.Field(head, "info"), "directory"))
 	},

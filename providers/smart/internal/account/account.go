@@ -7,13 +7,12 @@ package account
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Provider is the name in the first line of every account.
@@ -52,7 +51,7 @@ type Item struct {
 type Account struct {
 	Items   []Item   // by section, and in it by number
 	Changed []string // withdrawn by the last update, with the reasons
-	Marks   []string // of the newest messages that it covers; see [Mark]
+	Marks   []string // of the newest messages that it covers
 	last    int      // the highest number that was given
 }
 
@@ -118,14 +117,9 @@ func (a *Account) Text() string {
 func (i *Item) line() string { return strconv.Itoa(i.Number) + ". " + i.Text }
 
 var (
-	itemForm = lazily(`^(\d{1,5})\. (.*?)(?: h:([0-9a-f]{10}))?$`)
-	noHandle = lazily(` ?\bh:[0-9a-f]{10}\b`)
+	itemForm = plain.Pattern(`^(\d{1,5})\. (.*?)(?: h:([0-9a-f]{10}))?$`)
+	noHandle = plain.Pattern(` ?\bh:[0-9a-f]{10}\b`)
 )
-
-// lazily compiles an expression when it is first used: most commands write no account.
-func lazily(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
-}
 
 // Read parses the output of Text.
 func Read(text string) *Account {

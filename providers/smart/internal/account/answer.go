@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An entry is one statement in the answer of a model.
@@ -43,11 +45,11 @@ var sectionNames = []struct {
 }
 
 var (
-	hashHeading = lazily(`^#{1,6}\s+(.+?)\s*#*$`)
-	boldHeading = lazily(`^\*\*([^*]{2,80})\*\*:?$`)
-	lineHeading = lazily(`^(?:\d{1,2}[.)]\s+)?([A-Z][A-Za-z ,&/()'-]{2,60}):$`)
-	bullet      = lazily(`^(\s*)(?:[-*•+]|\d{1,5}[.)])\s+(.+)$`)
-	change      = lazily(`^(?i:\*{0,2}(changed|gone)\s+#?(\d{1,5})\*{0,2})\s*[:.—-]\s*(.+)$`)
+	hashHeading = plain.Pattern(`^#{1,6}\s+(.+?)\s*#*$`)
+	boldHeading = plain.Pattern(`^\*\*([^*]{2,80})\*\*:?$`)
+	lineHeading = plain.Pattern(`^(?:\d{1,2}[.)]\s+)?([A-Z][A-Za-z ,&/()'-]{2,60}):$`)
+	bullet      = plain.Pattern(`^(\s*)(?:[-*•+]|\d{1,5}[.)])\s+(.+)$`)
+	change      = plain.Pattern(`^(?i:\*{0,2}(changed|gone)\s+#?(\d{1,5})\*{0,2})\s*[:.—-]\s*(.+)$`)
 )
 
 // longest is the largest size of an item in bytes, and of one to which a line below it is added.
@@ -151,13 +153,13 @@ func parse(answer string) []entry {
 }
 
 var (
-	spaces = lazily(`\s+`)
+	spaces = plain.Pattern(`\s+`)
 	// speaks matches text that looks like the beginning of a turn.
-	speaks = lazily("(?i)^[\\s#>*_`\\[(-]*(user|human|person|assistant|system|developer|tool|ai|model)[\\s*_`\\])]*[:：]\\s*")
+	speaks = plain.Pattern("(?i)^[\\s#>*_`\\[(-]*(user|human|person|assistant|system|developer|tool|ai|model)[\\s*_`\\])]*[:：]\\s*")
 	// tags matches tags that agents and vendors give a meaning.
-	tags = lazily(`(?i)<(/?\s*[\x{2060}]?\s*(?:system|user|human|assistant|developer|said|left_out|environment|task|feedback|command|function|invoke|tool|antml|project|instruction|local-|im_|\|)[^<>]{0,80}>)`)
+	tags = plain.Pattern(`(?i)<(/?\s*[\x{2060}]?\s*(?:system|user|human|assistant|developer|said|left_out|environment|task|feedback|command|function|invoke|tool|antml|project|instruction|local-|im_|\|)[^<>]{0,80}>)`)
 	// written matches the marks of condensations.
-	written = lazily(`\[(Written by provider|Extract of the conversation|Digest of the conversation|Condensed |Sliding window|… )`)
+	written = plain.Pattern(`\[(Written by provider|Extract of the conversation|Digest of the conversation|Condensed |Sliding window|… )`)
 )
 
 // harmless returns text on one line, in which nothing is a heading, a turn, a tag or a mark of somebody else.

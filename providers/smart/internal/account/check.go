@@ -3,6 +3,7 @@ package account
 import (
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
 )
 
@@ -37,10 +38,10 @@ var (
 	quotes    = `"“”„`
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
-	claimForm = lazily(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
-	spans     = lazily(codeForm)
+	claimForm = plain.Pattern(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
+	spans     = plain.Pattern(codeForm)
 	// leading matches the number that models write before an item.
-	leading = lazily(`^#?\d{1,3}[.)] `)
+	leading = plain.Pattern(`^#?\d{1,3}[.)] `)
 )
 
 // Groups of claimForm.
@@ -103,7 +104,7 @@ func (h *History) check(text string, of Section) (string, Checks) {
 // With a link it is cut.
 func (h *History) checkCode(whole, span string, c *Checks) string {
 	c.Looked++
-	if has(h.all, plain(span)) {
+	if has(h.all, unmarked(span)) {
 		return whole
 	}
 	worst := present
@@ -156,7 +157,7 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 		return whole[:begin] + h.checkTokens(inner, c) + whole[begin+len(inner):]
 	}
 	c.Looked++
-	text := plain(inner)
+	text := unmarked(inner)
 	switch {
 	case !quoted(h.all, text):
 		c.Unknown++
@@ -168,7 +169,7 @@ func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string 
 	return whole
 }
 
-var shortToken = lazily(wordsForm)
+var shortToken = plain.Pattern(wordsForm)
 
 func (h *History) checkTokens(text string, c *Checks) string {
 	return shortToken().ReplaceAllStringFunc(text, func(t string) string { return h.checkToken(t, c) })
@@ -181,14 +182,14 @@ func (h *History) cite(text string) string {
 	for _, m := range claimForm().FindAllStringSubmatch(text, -1) {
 		switch {
 		case m[groupCode] != "":
-			names = append(names, plain(m[groupCode]))
+			names = append(names, unmarked(m[groupCode]))
 		case m[groupToken] != "":
 			if t := strings.Trim(m[groupToken], ".,:;!?"); kindOf(t, false) != aWord {
-				names = append(names, plain(t))
+				names = append(names, unmarked(t))
 			}
 		default:
 			if inner := strings.Trim(m[0], quotes); m[groupLink] == "" && len(strings.Fields(inner)) >= leastQuote {
-				names = append(names, strings.Trim(plain(inner), " .,;:!?"))
+				names = append(names, strings.Trim(unmarked(inner), " .,;:!?"))
 			}
 		}
 	}

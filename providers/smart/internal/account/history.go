@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A History has the texts of a conversation against which an account is checked, regardless of case, line
@@ -42,7 +43,7 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 				// Content that was marked then is not known now.
 				for _, item := range Read(string(t)).Items {
 					if !strings.Contains(item.Text, unknown) {
-						all.WriteString(plain(item.Text) + "\n")
+						all.WriteString(unmarked(item.Text) + "\n")
 					}
 					h.handles[item.Handle] = true
 				}
@@ -50,13 +51,13 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 			}
 			written := textOf(p)
 			meant := unescaped(written)
-			text := plain(meant)
+			text := unmarked(meant)
 			if text == "" {
 				continue
 			}
 			all.WriteString(text + "\n")
 			if meant != written { // a model may quote it in either form
-				all.WriteString(plain(written) + "\n")
+				all.WriteString(unmarked(written) + "\n")
 			}
 			if m.Kind != core.KindOriginal || dialog.HoldsInserted(m) {
 				users.WriteString(text + "\n")
@@ -65,7 +66,7 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 			}
 			for k := range read.Messages[i][j].Passages {
 				if s := &read.Messages[i][j].Passages[k]; s.Kind == dialog.KindUser || s.Kind == dialog.KindProjectRules {
-					users.WriteString(plain(s.Text) + "\n")
+					users.WriteString(unmarked(s.Text) + "\n")
 					h.messages = append(h.messages, s.Text)
 				}
 			}
@@ -112,11 +113,11 @@ func textOf(p core.Part) string {
 var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n", `\"`, `"`, `\/`, "/")
 	straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "*", "", "`", "", "\u00a0", " ", "\u2060", "")
-	digits   = lazily(`\d+(?:[.,]\d+)*`)
+	digits   = plain.Pattern(`\d+(?:[.,]\d+)*`)
 	// coded matches characters by their number; colours and moves match sequences of terminals, the former also without their first character.
-	coded   = lazily(`\\u[0-9a-fA-F]{4}`)
-	colours = lazily(sequence + `\[[0-9;:]*m|\[\d+(?:;\d+)+m|\[0m`)
-	moves   = lazily(sequence + `\[[0-9;?]*[A-Za-z]`)
+	coded   = plain.Pattern(`\\u[0-9a-fA-F]{4}`)
+	colours = plain.Pattern(sequence + `\[[0-9;:]*m|\[\d+(?:;\d+)+m|\[0m`)
+	moves   = plain.Pattern(sequence + `\[[0-9;?]*[A-Za-z]`)
 )
 
 const sequence = `(?:\x1b|\\(?:u00|x)1[bB]|\\0?33|\\e)`
@@ -130,9 +131,9 @@ func unescaped(text string) string {
 	}))
 }
 
-// plain returns text in the form in which the history is searched: in lower case, on one line, with straight
+// unmarked returns text in the form in which the history is searched: in lower case, on one line, with straight
 // quotes and without emphasis.
-func plain(text string) string {
+func unmarked(text string) string {
 	text = straight.Replace(strings.ToLower(text))
 	var b strings.Builder
 	b.Grow(len(text))
@@ -202,12 +203,12 @@ const (
 )
 
 var (
-	numberForm = lazily(`^[#$€£~±<>=+-]*\d[\d.,:_/x–-]*(?:%|[a-zµ]{1,3})?$`)
-	hashForm   = lazily(`^[0-9a-f]{7,64}$`)
-	nameForm   = lazily(`_|\p{Ll}\p{Lu}|\p{L}\d|\d\p{L}|::|->|\p{L}\(|^--?\p{L}|^[@$]\p{L}`)
-	dotted     = lazily(`^[\p{L}\d_-]{2,}(?:\.[\p{L}\d_-]{2,}|\.[chr])+$`)
-	listForm   = lazily(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+){2,}$`)
-	pathForm   = lazily(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
+	numberForm = plain.Pattern(`^[#$€£~±<>=+-]*\d[\d.,:_/x–-]*(?:%|[a-zµ]{1,3})?$`)
+	hashForm   = plain.Pattern(`^[0-9a-f]{7,64}$`)
+	nameForm   = plain.Pattern(`_|\p{Ll}\p{Lu}|\p{L}\d|\d\p{L}|::|->|\p{L}\(|^--?\p{L}|^[@$]\p{L}`)
+	dotted     = plain.Pattern(`^[\p{L}\d_-]{2,}(?:\.[\p{L}\d_-]{2,}|\.[chr])+$`)
+	listForm   = plain.Pattern(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+){2,}$`)
+	pathForm   = plain.Pattern(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
 )
 
 // kindOf returns the kind of a token. Code says that the model marked it as such.
@@ -245,7 +246,7 @@ const (
 
 // find looks a claim up.
 func (h *History) find(k kind, token string) standing {
-	text := plain(strings.ReplaceAll(token, "*", hole)) // which plain leaves out
+	text := unmarked(strings.ReplaceAll(token, "*", hole)) // which plain leaves out
 	known := true
 	switch {
 	case k == aHandle:
@@ -300,11 +301,11 @@ func (h *History) knowsNumbers(text string) bool {
 }
 
 var (
-	placeForm = lazily(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
-	arityForm = lazily(`^([\p{L}\d_.!?]+)/\d$`) // of functions
-	driveForm = lazily(`^(?:[a-z]:)?[/\\]`)
-	rootForm  = lazily(`^(?:\./|file://|[ab]/|` + variable + `)`)
-	holeForm  = lazily(`<[^<>]*>|…|\\\.\\\.\\\.|` + hole + `+`) // in an expression
+	placeForm = plain.Pattern(`(?:#l|[:(]l?)(\d+)(?:[-–:,]l?(\d+))?\)?$`)
+	arityForm = plain.Pattern(`^([\p{L}\d_.!?]+)/\d$`) // of functions
+	driveForm = plain.Pattern(`^(?:[a-z]:)?[/\\]`)
+	rootForm  = plain.Pattern(`^(?:\./|file://|[ab]/|` + variable + `)`)
+	holeForm  = plain.Pattern(`<[^<>]*>|…|\\\.\\\.\\\.|` + hole + `+`) // in an expression
 )
 
 const (

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A model that believes the output of a tool writes that the user wants, approved or forbade something. Such an item, and any item of
 // the request and its constraints, needs words of the user: it says of the user what one message of theirs says.
 
 // speaksForUser matches items about the user's will, in the languages in which models write them.
-var speaksForUser = lazily(`(?i)\b(?:user|customer|client|they)s?\s+(?:(?:has|have|also|now|explicitly|already|is|was|are|were)\s+)*(?:want|ask|sa(?:id|` +
+var speaksForUser = plain.Pattern(`(?i)\b(?:user|customer|client|they)s?\s+(?:(?:has|have|also|now|explicitly|already|is|was|are|were)\s+)*(?:want|ask|sa(?:id|` +
 	`ys?)\b|approv|permit|allow|request|requir|t(?:old|ells?)\b|insist|prefer|agree|confirm|instruct|demand|authori[sz]|accept|` +
 	`forb|decid|wish|expect|sign(?:s|ed)? off|ok(?:s|ed|ay\w*)?\b|happy|fine\b|gave|gives|grant|green-?li|let\b)|^user:|\b(?:by|` +
 	`from|of) the user\b|\buser'?s?'? (?:request|approval|consent|permission)|\bas (?:requested|instructed|agreed|approved)\b|` +
@@ -21,7 +23,7 @@ var speaksForUser = lazily(`(?i)\b(?:user|customer|client|they)s?\s+(?:(?:has|ha
 	`rice)\b|\butente\b|пользовател|用户|使用者|ユーザー|사용자|المستخدم`)
 
 // denies matches words that turn a sentence round.
-var denies = lazily(`(?i)\b(?:not|never|no|none|don't|do not|doesn't|didn't|can't|cannot|mustn't|won't|without|avoid|stop|nicht|nie|niemals|kein\w*|ohne|jamais|ne|pas|sans|nunca|sin|nem)\b|不|禁止|ない`)
+var denies = plain.Pattern(`(?i)\b(?:not|never|no|none|don't|do not|doesn't|didn't|can't|cannot|mustn't|won't|without|avoid|stop|nicht|nie|niemals|kein\w*|ohne|jamais|ne|pas|sans|nunca|sin|nem)\b|不|禁止|ない`)
 
 // common are words of the form of a statement, not of its content, in the form of stem.
 var common = func() map[string]bool {
@@ -107,7 +109,7 @@ func (h *History) saidByUser(text string) bool {
 // joinLines returns text without the line breaks inside of sentences: those before a small letter.
 func joinLines(text string) string { return inSentence().ReplaceAllString(text, " $1") }
 
-var inSentence = lazily(`\r?\n(\p{Ll})`)
+var inSentence = plain.Pattern(`\r?\n(\p{Ll})`)
 
 // shared returns how many of words are in text, and whether all numbers among them are.
 func shared(words []string, text string) (n int, numbers bool) {

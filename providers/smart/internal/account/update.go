@@ -104,6 +104,6 @@ func begin(text string) string {
 
 // same reports whether two texts say the same in the same words.
 func same(x, y string) bool {
-	strip := func(s string) string { return strings.Trim(strings.ReplaceAll(plain(s), " "+unknown, ""), " .;") }
+	strip := func(s string) string { return strings.Trim(strings.ReplaceAll(unmarked(s), " "+unknown, ""), " .;") }
 	return strip(x) == strip(y)
 }
