@@ -114,11 +114,17 @@ func (c *CallInfo) File() string {
 
 const commandRoles, queryRoles = toolcall.Command, toolcall.Query | toolcall.Name
 
-// ParseCall describes a call to the tool called name with these arguments, a JSON object. Arguments that are not an
-// object are ignored.
+// ParseCall describes a call to the tool called name with these arguments, a JSON object or a patch. Others are ignored.
 func ParseCall(name, args string) CallInfo {
 	u := CallInfo{Family: FamilyOf(name)}
 	raw := []byte(args)
+	if u.Family == FamilyEdit {
+		for _, h := range toolcall.PatchIn(raw) {
+			if f := (File{Path: toolcall.CleanPath(h.Path)}); h.Path != "" && !slices.Contains(u.Files, f) {
+				u.Files, u.Target = append(u.Files, f), cmp.Or(u.Target, f.Path)
+			}
+		}
+	}
 	if !json.Valid(raw) {
 		return u
 	}

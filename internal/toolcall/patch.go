@@ -1,6 +1,11 @@
 package toolcall
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
+)
 
 // SearchReplace returns the pairs of old and new text in the SEARCH and REPLACE blocks of a text, in the forms of Aider, Cline and
 // Roo Code, which names a place before the old text.
@@ -25,6 +30,27 @@ type Hunk struct {
 	Old, New string
 	Added    bool // New is the whole file
 	Deleted  bool
+}
+
+// PatchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it. They may be the patch.
+func PatchIn(args []byte) []Hunk {
+	if !bytes.Contains(args, []byte("*** Begin Patch")) {
+		return nil
+	}
+	for value := range Values(args, Patch|Command) {
+		if rawjson.IsArray(value) {
+			for e := range rawjson.Elements(value) {
+				value = e
+			}
+		}
+		if hunks := ApplyPatch(rawjson.Text(value)); len(hunks) > 0 {
+			return hunks
+		}
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(args), []byte("*** Begin")) {
+		return ApplyPatch(string(args))
+	}
+	return nil
 }
 
 // ApplyPatch returns the changes of the patch in text, in their order; none if there is no patch.

@@ -9,8 +9,11 @@ import (
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
-// changedNames is the number of changed names in the entry of a file.
-const changedNames = 4
+// The entry of a file has so many changed names, or lines.
+const (
+	changedNames = 4
+	changedLines = 2
+)
 
 // changed returns an entry for each file that the conversation changed, most recently changed first: its path, the
 // number of changes, and the names of the changed definitions. Entries of an earlier extract about other files follow.
@@ -34,6 +37,8 @@ func (w *preface) changed() (out []string) {
 		}
 		if names := definedIn(f); len(names) > 0 {
 			about = append(about, strings.Join(names, ", "))
+		} else if lines := newestIn(f); len(lines) > 0 {
+			about = append(about, strings.Join(lines, "; "))
 		}
 		e := changedName + name
 		if len(about) > 0 {
@@ -78,4 +83,24 @@ func definedIn(f *ledger.File) (out []string) {
 	}
 	slices.SortStableFunc(out, func(a, b string) int { return edited[b] - edited[a] })
 	return out[:min(len(out), changedNames)]
+}
+
+// newestIn returns the lines of a file without definitions that were changed last, unless a later change is not known.
+func newestIn(f *ledger.File) (out []string) {
+	last := max(f.Unsure, 0)
+	for _, r := range f.Runs {
+		for i := range r.Lines {
+			at, text := r.Lines[i].Edited, strings.TrimSpace(r.Lines[i].Text)
+			if at < last || !says(text) {
+				continue
+			}
+			if at > last {
+				last, out = at, nil
+			}
+			if len(out) < changedLines {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
 }

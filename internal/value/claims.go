@@ -31,6 +31,8 @@ var allClaims = []claim{
 	{take: claims.keepQuestions, work: true},
 	{take: claims.keepReports, work: true},
 	{take: claims.keepNewestResults, work: true},
+	{take: claims.keepClosings, work: true},
+	{take: claims.keepSkeletons, work: true},
 	{take: claims.keepDecisions, work: true},
 	{take: claims.keepOutcomes, work: true},
 	{take: claims.keepRecent},

@@ -3,6 +3,7 @@ package value
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ func short(n int) string {
 // units returns the units of all messages but former extracts, oldest first.
 func (w *reading) units() []unit {
 	var out []unit
-	calls := map[string]int{} // passages, by the ID of the call
+	calls := map[string]int{} // passages, by the ID of the call, or by the tool if a text answers it
 	perToken := w.perToken()
 	for p := 0; p < len(w.c.Passages); {
 		pass := &w.c.Passages[p]
@@ -119,25 +120,23 @@ func (w *reading) units() []unit {
 		bytes := core.ContentBytes(was)
 		switch was := was.(type) {
 		case core.ToolCall:
-			calls[was.ID] = u.passages[0]
+			calls[was.ID], calls[pass.Name] = u.passages[0], u.passages[0]
 			continue
 		case core.ToolResult:
-			call := &Passage{Name: pass.Name, Target: pass.Target}
-			if c, ok := calls[was.CallID]; ok {
-				call = &w.c.Passages[c]
-				u.passages = append(u.passages, c)
-				bytes += core.ContentBytes(w.o.Original(&w.messages[call.Message], call.part))
-			}
-			if w.recalled(pass) || w.recalled(call) {
+			if !w.answered(&u, pass, calls, was.CallID, &bytes) {
 				continue
 			}
-			const perLine = 40 // bytes, of lines that an earlier condensation left out in place
-			if n := linesOf(endMark(w.original(pass))); n > 1 {
-				bytes += n * perLine
-			}
-			w.describe(&u, pass, call)
 		case core.Text:
-			if pass.partial || pass.rules != "" || float64(bytes) < unitText*perToken {
+			if pass.partial || pass.rules != "" {
+				continue
+			}
+			if pass.answers() && pass.Name != "" {
+				if !w.answered(&u, pass, calls, pass.Name, &bytes) {
+					continue
+				}
+				break
+			}
+			if float64(bytes) < unitText*perToken {
 				continue
 			}
 			u.tool, u.rank, u.subject = headings[pass.Kind]+":", heavy, w.firstWords(pass)
@@ -151,6 +150,23 @@ func (w *reading) units() []unit {
 		out = append(out, u)
 	}
 	return out
+}
+
+// answered describes u, the result in pass, with its call, which calls has, and adds the call's bytes. It reports false if the result needs
+// no line: it was recalled.
+func (w *reading) answered(u *unit, pass *Passage, calls map[string]int, key string, bytes *int) bool {
+	call := &Passage{Name: pass.Name, Target: pass.Target}
+	if c, ok := calls[key]; ok {
+		call = &w.c.Passages[c]
+		u.passages = append(u.passages, c)
+		*bytes += core.ContentBytes(w.o.Original(&w.messages[call.Message], call.part))
+	}
+	const perLine = 40 // bytes, of lines that an earlier condensation left out in place
+	if n := linesOf(endMark(w.original(pass))); n > 1 {
+		*bytes += n * perLine
+	}
+	w.describe(u, pass, call)
+	return !w.recalled(pass) && !w.recalled(call)
 }
 
 // perToken returns the bytes of content that a token of the conversation has.
@@ -181,10 +197,14 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 	failed := result.failed(text)
 	u.tool, u.subject, u.rank = cmp.Or(toolName(call.Name), headings[result.Kind]), lastFolders(call.Target), middle
 	family := dialog.FamilyOf(call.Name)
+	var info dialog.CallInfo
+	if call.Kind == dialog.KindToolCall { // it is there
+		info = dialog.ParseCall(call.Name, w.original(call))
+	}
 	switch family {
 	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyPlan:
 		u.rank = light
-		if info := dialog.ParseCall(call.Name, w.original(call)); len(info.Files) == 1 && info.Files[0].Range.First > 0 {
+		if len(info.Files) == 1 && info.Files[0].Range.First > 0 {
 			u.subject += ":" + strconv.Itoa(info.Files[0].Range.First)
 			if last := info.Files[0].Range.Last; last > 0 {
 				u.subject += "-" + strconv.Itoa(last)
@@ -192,6 +212,9 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 		}
 	case dialog.FamilyWrite, dialog.FamilyEdit:
 		u.rank, u.ends = heavy, w.inserted(call)
+		for _, f := range info.Files[min(1, len(info.Files)):] {
+			u.subject += ", " + path.Base(f.Path)
+		}
 	case dialog.FamilyCommand:
 		u.subject = dialog.BareCommand(call.Target)
 		program, _, _ := strings.Cut(u.subject, " ")

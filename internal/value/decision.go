@@ -21,6 +21,8 @@ const (
 	outcomeLong   = 200  // bytes
 	reportShare   = 0.12 // of the room
 	reportEach    = 0.04
+	closingShare  = 0.12 // of the room
+	closingEach   = 0.05
 	questionShare = 0.03 // of the room
 	questionLong  = 150  // the most tokens of a question
 	answerLong    = 300  // bytes up to which a message of the user is an answer rather than a request
@@ -94,6 +96,28 @@ func (w claims) keepDecisions(context.Context) error {
 	return nil
 }
 
+// keepClosings keeps the best lines of the texts with which the assistant ended its turns, newest first: they say what was found and done,
+// and what can be done next.
+func (w claims) keepClosings(ctx context.Context) error {
+	room := float64(w.o.Room)
+	limit := w.spent() + closingShare*room
+	ended := false
+	for p, pass := range slices.Backward(w.c.Passages) {
+		switch {
+		case pass.Kind == dialog.KindUser && !pass.partial:
+			ended = true
+		case pass.Kind == dialog.KindToolCall || pass.answers():
+			ended = false
+		case ended && pass.Kind == dialog.KindAssistant && w.passages[p].mode == modeExtract:
+			ended = false
+			if _, err := w.fill(ctx, newQueue(w.candidates(p, p+1, w.eligible)), min(limit, w.spent()+closingEach*room)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // least returns a lower bound of the cost of any lines with l among them.
 func (w claims) least(l int) float64 {
 	if w.gone(l) {
@@ -102,11 +126,16 @@ func (w claims) least(l int) float64 {
 	return max(1, float64(w.lines[l].tokens)-gapTokens)
 }
 
-// keepQuestions keeps the assistant's last words before a short message of the user, newest first: a "yes" answers
-// something.
+// keepQuestions keeps, newest first, the questions that the assistant asked by a tool, with what there was to choose from, and its last
+// words before a short message of the user: a "yes" answers something.
 func (w claims) keepQuestions(context.Context) error {
 	limit := w.spent() + questionShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
+		if pass.Kind == dialog.KindToolCall && pass.family == families[dialog.FamilyAsk] && w.passages[p].mode == modeExtract {
+			most := min(limit, w.spent()+questionLong)
+			for l := pass.Lines.Start; l < pass.Lines.End && w.takeLine(l, most); l++ { //nolint:revive // takeLine keeps the lines
+			}
+		}
 		if p == 0 || pass.Kind != dialog.KindUser || pass.partial || w.size(pass.Lines) > answerLong {
 			continue
 		}
@@ -146,10 +175,15 @@ func (w claims) keepNewestResults(context.Context) error {
 func (w claims) keepOutcomes(context.Context) error {
 	limit := w.spent() + outcomeShare*float64(w.o.Room)
 	for p, pass := range slices.Backward(w.c.Passages) {
-		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode != modeExtract || dialog.CommandKey(pass.Target) == "" {
+		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode == modeFixed || dialog.CommandKey(pass.Target) == "" {
 			continue
 		}
 		w.takeFaults(pass.Lines, limit)
+		for l, n := pass.Lines.Start, 0; l < pass.Lines.End && n < faultsEach; l++ {
+			if text := w.c.Lines[l].Text; len(text) <= outcomeLong/2 && dialog.Counts(text) && w.takeLine(l, limit) {
+				n++
+			}
+		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
 			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm().MatchString(text) || dialog.NamesExit(text)) {
 				if dialog.NamesExit(text) { // an exit code gives no reason

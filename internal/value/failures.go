@@ -170,7 +170,7 @@ const crosses = "×✕✖✗✘"
 func errorLine(text string) string {
 	sure, maybe, last, count := "", "", "", ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if !says(line) || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
+		if !says(line) || strings.HasPrefix(line, "Traceback (most recent") || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
 		switch fault := dialog.FaultOf(line); {

@@ -28,7 +28,7 @@ const (
 	sinceMark = ", edited since"
 
 	filesMost  = 2500 // tokens
-	filesLeast = 300  // with less room there is none
+	filesLeast = 120  // with less room there is none
 	// filesNear is the number of newest messages, one of which must have read or changed a file for its blocks to
 	// qualify.
 	filesNear = 40
@@ -183,7 +183,7 @@ func rootOf(l *ledger.Ledger) string {
 	const most = 2.0 / 3
 	in, all := map[string]int{}, 0
 	for _, f := range l.Files {
-		if !strings.HasPrefix(f.Path, "/") {
+		if !strings.HasPrefix(f.Path, "/") && !strings.HasPrefix(f.Path[min(1, len(f.Path)):], ":/") {
 			continue
 		}
 		all++

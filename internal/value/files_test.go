@@ -58,7 +58,8 @@ func TestBlocksSayTheirAge(t *testing.T) {
 		change []core.Message
 		marked bool
 	}{
-		"sed":                     {bash(`cd /r && sed -i 's/okapi/tapir/' src/zoo.go`), true},
+		"sed":                     {bash(`cd /r && sed -i 's/oka[a-z]*/tapir/' src/zoo.go`), true},
+		"sed with a plain text":   {bash(`cd /r && sed -i 's/okapi/tapir/' src/zoo.go`), false},
 		"a script":                {bash(`python3 -c \"open('src/zoo.go', 'w').write(x)\"`), true},
 		"a redirection":           {bash(`./generate > src/zoo.go`), true},
 		"a formatter":             {bash(`npx prettier --write src/zoo.go`), true},

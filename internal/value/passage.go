@@ -255,6 +255,9 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announ
 func (r *reader) call(i, j int, p *core.ToolCall, u *dialog.Use) {
 	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, part: j, Name: p.Name, Target: u.Info.Target, call: p.ID}, u.Info.File())
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
+		if len(toolcall.PatchIn([]byte(p.Args))) > 0 {
+			r.field = fieldNew
+		}
 		r.text(p.Args)
 	}
 	r.field = 0
@@ -278,7 +281,7 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 			continue
 		}
 		for _, s := range part.Answer(k, t) {
-			if s.Kind == dialog.KindToolResult {
+			if s.Kind == dialog.KindToolResult || p.IsError && len(part.Answer(k, t)) == 1 { // Claude Code puts an error into an element
 				r.answer(of, file, s.Text, p.IsError)
 			} else {
 				r.add(Passage{Kind: dialog.KindInjected, Message: i, part: j, content: k, call: p.CallID}, "", s.Text)

@@ -130,7 +130,9 @@ func TestCallsAndResults(t *testing.T) {
 	messages[7] = coretest.Assistant(core.ToolCall{ID: "c", Name: "Edit", Args: `{"old_string":"` + filler + `","file_path":"src/one.go","note":"` + filler + `","new_string":"pelican12 = heron34\nstork56 = crane78"}`})
 	messages[8] = coretest.User(core.ToolResult{CallID: "c", Content: []core.Part{core.Text("done")}})
 	messages = append(messages, coretest.Assistant(core.Text("zebra37 okapi41 walrus43 pelican12 heron34 stork56 crane78 again: I go on with these.")))
-	got := text(shorten(t, coretest.Conversation(messages...), tokensOf(messages)/10).Messages)
+	shares := value.DefaultShares()
+	shares.Files = 0
+	got := viewText(shortenWith(t, coretest.Conversation(messages...), tokensOf(messages)/10, value.Options{Shares: &shares}))
 	if i := strings.Index(got, "zebra37"); i < 0 || !strings.Contains(got[strings.LastIndex(got[:i], "\n¶")+1:i], "¶ result Read src/one.go") {
 		t.Errorf("the result of the first of two calls does not name its own:\n%s", got)
 	}

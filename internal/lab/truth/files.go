@@ -119,15 +119,12 @@ func replay(states map[string]*state, c *core.ToolCall, r *core.ToolResult) {
 		}
 		return s
 	}
-	patched := false
-	for v := range toolcall.Values(args, toolcall.Patch|toolcall.Command) {
-		for _, h := range toolcall.ApplyPatch(rawjson.Text(v)) {
-			of(h.Path).edit(h.Old, h.New)
-			patched = true
-		}
+	patch := toolcall.PatchIn(args)
+	for _, h := range patch {
+		of(h.Path).edit(h.Old, h.New)
 	}
 	path := toolcall.First(args, toolcall.Path)
-	if patched || path == "" {
+	if len(patch) > 0 || path == "" {
 		return
 	}
 	s := of(path)

@@ -266,6 +266,17 @@ func (f *File) Write(text string, m int) {
 	f.Runs = []Run{r}
 }
 
+// Append adds the text that message m wrote at the end.
+func (f *File) Append(text string, m int) {
+	f.Touched, f.Edited = m, m
+	f.Edits++
+	var r Run
+	for _, t := range linesOf(text) {
+		r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+	}
+	f.Runs = append(f.Runs, r)
+}
+
 // Edit replaces old by text in message m, everywhere if all is set. It reports whether old is known.
 func (f *File) Edit(old, text string, all bool, m int) bool {
 	f.Touched, f.Edited = m, m
@@ -301,11 +312,14 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 		f.doubt(old)
 		f.Unsure = m
 		if strings.TrimSpace(text) != "" {
-			r := Run{}
-			for _, t := range linesOf(text) {
-				r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
+			f.Append(text, m)
+			f.Edits--
+			was := linesOf(old)
+			for lines, i := f.Runs[len(f.Runs)-1].Lines, 0; i < len(lines); i++ {
+				if slices.Contains(was, lines[i].Text) {
+					lines[i].Edited = -1
+				}
 			}
-			f.Runs = append(f.Runs, r)
 		}
 	}
 	return found
@@ -369,9 +383,15 @@ func (f *File) replace(i, from int, old, text string, m int) int {
 		if head+text+tail == "" && (len(wants) > 1 || old == was[0].Text) {
 			now = nil
 		}
-		fresh := make([]Line, len(now))
+		fresh, edited := make([]Line, len(now)), map[string]int{}
+		for j := range was {
+			edited[was[j].Text] = was[j].Edited
+		}
 		for j, t := range now {
 			fresh[j] = Line{Text: t, Seen: m, Times: 1, Edited: m}
+			if at, known := edited[t]; known {
+				fresh[j].Edited = at
+			}
 		}
 		same := func(a, b *Line) bool {
 			if a.Text != b.Text {

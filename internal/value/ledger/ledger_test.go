@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -230,4 +231,61 @@ func TestWrittenIsKnown(t *testing.T) {
 			t.Fatalf("blocks have %d lines of\n%s", n, text)
 		}
 	})
+}
+
+// TestShellWrites: what a command replaces, writes or appends is known if its text says it, and is not if the shell or a pattern decides.
+func TestShellWrites(t *testing.T) {
+	read := [3]string{"Read", `{"file_path":"/r/app.conf"}`, "1\thost = a.b\n2\tport = 80"}
+	bash := func(command string) [3]string {
+		args, err := json.Marshal(map[string]string{"command": command, "workdir": "/r"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [3]string{"exec_command", string(args), ""}
+	}
+	for command, want := range map[string]string{
+		`sed -i 's/port = 80/port = 90/' app.conf && make`: "@1\nhost = a.b\nport = 90\n",
+		`sed -i "s|a\.b|c/d|g" /r/app.conf`:                "@1\nhost = c/d\nport = 80\n",
+		`sed -i 's/[0-9]*/90/' app.conf`:                   "@1\nhost = a.b\nport = 80\nunsure",
+		`sed -i 's/port = 80/port = 90/' other.conf`:       "@1\nhost = a.b\nport = 80\n",
+		"cat > app.conf <<'EOF'\nrm x\nport = $P\nEOF\nls": "@1\nrm x\nport = $P\n",
+		"cat <<EOF >> app.conf\nuser = c\nEOF":             "@1\nhost = a.b\nport = 80\n@0\nuser = c\n",
+		"cat > app.conf <<EOF\nport = $P\nEOF":             "@1\nhost = a.b\nport = 80\nunsure",
+		"cd /q && cat > app.conf <<'EOF'\nnew = 1\nEOF":    "@1\nhost = a.b\nport = 80\n",
+	} {
+		f := replay(read, bash(command)).File("/r/app.conf")
+		got := shown(f)
+		if f.Unsure > 0 {
+			got += "unsure"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
+// TestNativePatch: a patch that is all of a call's input changes its file, named from the folder of the commands.
+func TestNativePatch(t *testing.T) {
+	l := replay(
+		[3]string{"exec_command", `{"cmd":"cat app.py","workdir":"/r"}`, "a = 1\nb = 2"},
+		[3]string{"exec_command", `{"cmd":"cat app.py","workdir":"/r/front"}`, "c = 3"},
+		[3]string{"apply_patch", "*** Begin Patch\n*** Update File: /r/app.py\n@@\n a = 1\n-b = 2\n+b = 4\n*** End Patch", "Success."})
+	if got := shown(l.File("/r/app.py")) + shown(l.File("/r/front/app.py")); got != "@1\na = 1\nb = 4\n@1\nc = 3\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAnswersInTexts: Cline answers calls in texts, with the file as its editor saved it.
+func TestAnswersInTexts(t *testing.T) {
+	messages := coretest.Conversation(
+		coretest.User(core.Text("Go on.")),
+		coretest.Assistant(core.ToolCall{ID: "a", Name: "write_to_file", Args: `{"path":"a.cs","content":"class A{}"}`}),
+		coretest.User(core.Text("[write_to_file for 'a.cs'] Result:\nThe content was successfully saved to a.cs.\n\n<final_file_content path=\"a.cs\">\nclass A\n{\n}\n\n</final_file_content>")),
+		coretest.Assistant(core.ToolCall{ID: "b", Name: "read_file", Args: `{"path":"b.cs"}`}),
+		coretest.User(core.Text("[read_file for 'b.cs'] Result:\nclass B {}")))
+	l := new(ledger.Ledger)
+	l.Replay(messages, dialog.Read(messages), 0, len(messages))
+	if got := shown(l.File("a.cs")) + shown(l.File("b.cs")); got != "@1\nclass A\n{\n}\n@1\nclass B {}\n" {
+		t.Errorf("%q", got)
+	}
 }

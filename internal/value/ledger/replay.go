@@ -1,7 +1,8 @@
 package ledger
 
 import (
-	"bytes"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,18 +18,24 @@ import (
 // their index. An edit counts once its result has come and is not an error.
 func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog, from, to int) {
 	l.folder = dialog.Folder(messages)
-	calls := map[string]core.ToolCall{}
+	calls := map[*dialog.Use][]byte{} // the arguments
 	for i := range messages[:to] {
 		for j, p := range messages[i].Parts {
+			part := &d.Messages[i][j]
 			switch p := p.(type) {
 			case core.ToolCall:
-				calls[p.ID] = p
+				calls[part.Use] = []byte(p.Args)
 			case core.ToolResult:
-				part := &d.Messages[i][j]
-				if c, ok := calls[p.CallID]; ok && i >= from && !p.IsError && part.Use != nil && part.Use.Called {
-					l.result(&c, &part.Use.Info, part, &p, i)
+				if args, ok := calls[part.Use]; ok && i >= from && !p.IsError {
+					l.result(args, &part.Use.Info, textOf(part, &p), i)
 				}
-			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			case core.Text: // Cline answers in texts
+				for _, s := range part.Passages {
+					if args, ok := calls[s.Use]; ok && i >= from && s.Kind == dialog.KindToolResult && !s.Use.IsError {
+						l.result(args, &s.Use.Info, strings.TrimPrefix(s.Text, "\n"), i)
+					}
+				}
+			case core.Image, core.Reasoning, core.Opaque:
 			}
 		}
 	}
@@ -51,17 +58,22 @@ func textOf(part *dialog.Part, r *core.ToolResult) string {
 	return strings.Join(texts, "")
 }
 
-func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Part, r *core.ToolResult, m int) {
-	args := []byte(c.Args)
+// finalForm matches the text of a file that the editor of Cline or Roo Code saved: formatted, and perhaps changed by the user.
+var finalForm = plain.Pattern(`(?s)<final_file_content path="[^"]*">\n(.*)\n</final_file_content>`)
+
+func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) {
 	if !slices.Contains([]dialog.Family{dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand}, info.Family) {
 		return
 	}
-	text := textOf(part, r)
 	if failed(info, text) {
 		return
 	}
+	if saved := finalForm().FindStringSubmatch(text); saved != nil && info.File() != "" {
+		l.File(info.File()).Write(saved[1], m)
+		return
+	}
 	if info.Family != dialog.FamilyRead {
-		if hunks := patchIn(args); len(hunks) > 0 {
+		if hunks := toolcall.PatchIn(args); len(hunks) > 0 {
 			l.patch(hunks, m)
 			return
 		}
@@ -80,8 +92,13 @@ func (l *Ledger) result(c *core.ToolCall, info *dialog.CallInfo, part *dialog.Pa
 			l.edits(l.File(info.File()), args, m)
 		}
 	case dialog.FamilyCommand:
-		l.runs(info.Target, m)
+		dir := toolcall.First(args, toolcall.Folder)
+		if at := cdForm().FindStringSubmatch(info.Target); at != nil {
+			dir = within(dir, at[1])
+		}
+		l.runs(info.Target, dir, m)
 		if file, first, ok := displayed(info.Target); ok {
+			file = within(dir, file)
 			_, body, cut := strings.Cut(text, "\nOutput:\n") // Codex begins with how the command ended
 			if !cut {
 				body = text
@@ -146,24 +163,6 @@ func (f *File) cell(id string) string {
 		}
 	}
 	return ""
-}
-
-// patchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it.
-func patchIn(args []byte) []toolcall.Hunk {
-	if !bytes.Contains(args, []byte("*** Begin Patch")) {
-		return nil
-	}
-	for value := range toolcall.Values(args, toolcall.Patch|toolcall.Command) {
-		if rawjson.IsArray(value) {
-			for e := range rawjson.Elements(value) {
-				value = e
-			}
-		}
-		if hunks := toolcall.ApplyPatch(rawjson.Text(value)); len(hunks) > 0 {
-			return hunks
-		}
-	}
-	return nil
 }
 
 // patch applies the changes of a patch.
@@ -289,11 +288,91 @@ var (
 	writeForm = plain.Pattern(`\bopen\([^)\n]*,\s*(?:mode=)?['"][wa]|\bwrite_text\(|\bwriteFile(?:Sync)?\(`)
 )
 
-// runs forgets the files that a command removes or resets to an unknown state, and notes those that it changes.
-func (l *Ledger) runs(command string, m int) {
+var (
+	// substitutes matches a command that replaces a text in a file, hereForm one that writes a file: before the text, or after its mark.
+	substitutes = plain.Pattern(`\bsed\s+-i(?:\s+''|\s+-E)?\s+(?:'s([/|#,])([^'\n]*)'|"s([/|#,])([^"$\x60\n]*)")\s+([^\s;&|]+)`)
+	escaped     = plain.Pattern(`\\(.)`)
+	hereForm    = plain.Pattern(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<-?\s*(['"]?)(\w+)['"]?|<<-?\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
+)
+
+// cdForm matches the change of the folder at the beginning of a command.
+var cdForm = plain.Pattern(`^cd ['"]?([^\s;&|'"$~]+)['"]? *&&`)
+
+// within returns the path of a file that a command in a folder names. The folder may be unknown.
+func within(dir, name string) string {
+	name = toolcall.CleanPath(strings.Trim(name, `'"`))
+	if dir == "" || name[0] == '/' || len(name) > 1 && name[1] == ':' {
+		return name
+	}
+	return toolcall.CleanPath(dir + "/" + name)
+}
+
+// substitute applies a command that replaces a text without signs of a pattern in a known file, and returns the file; nil if it cannot.
+func (l *Ledger) substitute(at []string, dir string, m int) *File {
+	f := l.known(within(dir, at[5]))
+	parts := strings.Split(at[2]+at[4], at[1]+at[3])
+	if f == nil || len(parts) != 3 || strings.ContainsAny(parts[0], "*[]^$(){}+?|") || strings.Contains(parts[1], "&") {
+		return nil
+	}
+	old, text := escaped().ReplaceAllString(parts[0], "$1"), escaped().ReplaceAllString(parts[1], "$1")
+	pattern, err := regexp.Compile(parts[0]) // a point stands for any sign
+	if old == "" || err != nil {
+		return nil
+	}
+	found := false
+	for _, r := range f.Runs {
+		for i := range r.Lines {
+			is := strings.Contains(r.Lines[i].Text, old)
+			if found = found || is; !is && pattern.MatchString(r.Lines[i].Text) {
+				return nil
+			}
+		}
+	}
+	if !found {
+		return nil
+	}
+	f.Edit(old, text, true, m)
+	return f
+}
+
+// heredoc writes or appends the first text that a command has in itself, and returns the file and the command without the text; nil
+// if there is none, or the shell changed it.
+func (l *Ledger) heredoc(command, dir string, m int) (f *File, rest string) {
+	at := hereForm().FindStringSubmatchIndex(command)
+	if at == nil {
+		return nil, command
+	}
+	part := func(k int) string { return command[max(0, at[2*k]):max(0, at[2*k+1])] }
+	text, rest, ended := strings.Cut(command[at[1]:], "\n"+part(4)+part(6))
+	if !ended || part(3)+part(5) == "" && strings.ContainsAny(text, "$`") {
+		return nil, command
+	}
+	f = l.File(within(dir, part(2)+part(8)))
+	if part(1)+part(7) == ">" {
+		f.Write(text, m)
+	} else {
+		f.Append(text, m)
+	}
+	return f, command[:at[1]] + rest
+}
+
+// runs applies what a command does to files if that is known. It forgets the files that the command removes or resets to an unknown state,
+// and notes those that it changes.
+func (l *Ledger) runs(command, dir string, m int) {
+	done := map[*File]int{} // changes that were applied
+	for f, rest := l.heredoc(command, dir, m); f != nil; f, rest = l.heredoc(rest, dir, m) {
+		done[f]++
+		command = strings.Replace(rest, "<<", "", 1)
+		rest = command
+	}
+	for _, at := range substitutes().FindAllStringSubmatch(command, -1) {
+		if f := l.substitute(at, dir, m); f != nil {
+			done[f]++
+		}
+	}
 	changes(command, func(w string, gone, changed bool) {
-		f := l.known(toolcall.CleanPath(strings.Trim(w, `'"`)))
-		if f == nil {
+		f := l.known(within(dir, w))
+		if f == nil || done[f] > 0 && done[f] == strings.Count(command, path.Base(f.Path)) {
 			return
 		}
 		if gone {
