@@ -144,7 +144,7 @@ bench:
 	go test -run '^$$' -bench . -benchmem ./...
 	cd bench && go test -run '^$$' -bench . -benchmem ./...
 
-# The numbers of docs/decisions/appendix-benchmarks.md. Many short runs, because on a busy machine the fastest is the
+# The numbers of bench/results/appendix-benchmarks.md. Many short runs, because on a busy machine the fastest is the
 # most meaningful. The process is timed separately: see BenchmarkRun.
 BENCHCOUNT ?= 30
 bench-docs:
@@ -175,7 +175,7 @@ arena:
 	-cd $(ARENA) && { cmp -s package-lock.json installed || { npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json installed; }; }
 	-cd bench/peers/eino && go build -o $(ARENA)/eino .
 	go build -o $(BIN)/condense ./cmd/condense
-	$(call bench,arena) -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results docs/results.md
+	$(call bench,arena) -condense $(BIN)/condense -peers $(ARENA) -out $(BIN)/arena -sessions "$(SESSIONS)" -recorded "$(RECORDED)" -gold "$(GOLD)" -results bench/results/arena.md
 
 # What `condense serve` adds to a request, next to a bare reverse proxy and another gateway. STEPS='-steps streams -peers=' measures 500 parallel
 # streams only, without that gateway, in four minutes; see the flags of bench/gateway.
@@ -186,7 +186,7 @@ bench-gateway:
 	$(if $(findstring -peers=,$(STEPS)),,cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund)
 	$(call bench,gateway) $(STEPS)
 
-# docs/wires-measured.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
+# bench/results/wires.md: unmodified clients on every API, pinned in bench/wires/clients and installed into bin/clients (1.4 GB, from npm), in
 # fifteen minutes on two idle processors, and then the time added to a request, in four. A refused request, more breaks than condensations, or a
 # client that fails ends it with the row's name. `bin/bench-wires -only 'Gemini CLI.*: 45'` then runs these rows only.
 CLIENTS := $(BIN)/clients
@@ -201,27 +201,27 @@ wires-clients: $(CLIENTS)/node_modules
 	cp bench/wires/clients/*.mjs $(CLIENTS)
 	go build -o $(BIN)/condense ./cmd/condense
 	$(call bench,wires) > $(BIN)/wires.md
-	sed -n '/^## Added time$$/,$$p' docs/wires-measured.md >> $(BIN)/wires.md
-	mv $(BIN)/wires.md docs/wires-measured.md
+	sed -n '/^## Added time$$/,$$p' bench/results/wires.md >> $(BIN)/wires.md
+	mv $(BIN)/wires.md bench/results/wires.md
 
 wires-times:
-	sed '/^## Added time$$/,$$d' docs/wires-measured.md > $(BIN)/wires.md
+	sed '/^## Added time$$/,$$d' bench/results/wires.md > $(BIN)/wires.md
 	$(call bench,wires) -times >> $(BIN)/wires.md
-	mv $(BIN)/wires.md docs/wires-measured.md
+	mv $(BIN)/wires.md bench/results/wires.md
 
-# docs/results.md, and the table in docs/smart.md: every preset on the recorded sessions in
+# bench/results/presets.md, and the table in docs/smart.md: every preset on the recorded sessions in
 # CONDENSE_TRACES_DIR.
 results:
 	@test -n "$(CONDENSE_TRACES_DIR)" || { echo "set CONDENSE_TRACES_DIR to a folder of sessions" >&2; exit 2; }
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
-	sed '/^<!-- results -->$$/q' docs/results.md >$(BIN)/results.md
+	sed '/^<!-- results -->$$/q' bench/results/presets.md >$(BIN)/results.md
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --strategies all --budgets 10%,25%,50%,real --windows 32k,128k --rounds 5 --cache none --quiet --output md >>$(BIN)/results.md
 	printf '\n## Whole sessions\n\n' >>$(BIN)/results.md
 	cd $(CONDENSE_TRACES_DIR) && $(BIN)/condense compare . --replay --quiet --output md >>$(BIN)/results.md
-	mv $(BIN)/results.md docs/results.md
+	mv $(BIN)/results.md bench/results/presets.md
 	sed '/^<!-- scores -->$$/q' docs/smart.md >$(BIN)/smart.md
-	awk -f tools/scores.awk docs/results.md >>$(BIN)/smart.md
+	awk -f tools/scores.awk bench/results/presets.md >>$(BIN)/smart.md
 	sed -n '/^<!-- end of scores -->$$/,$$p' docs/smart.md >>$(BIN)/smart.md
 	mv $(BIN)/smart.md docs/smart.md
 
@@ -240,7 +240,7 @@ outside:
 	mkdir -p $(BIN)
 	go build -o $(BIN)/condense ./cmd/condense
 	@set -e; for d in $(OUTSIDE); do echo "$$d"; $(BIN)/condense compare "evidence:$$d" --budgets 10%,25%,50% --cache none --quiet --strategies '$(OUTSIDE_STRATEGIES)'; \
-	  $(BIN)/condense compare "evidence:$$d" --search; done
+	  $(BIN)/bench-outside search "$$d"; done
 
 # condense search on SIZE bytes of sessions that are made of the recorded ones in FROM: the index, 200 queries, a session that grew and one that is
 # gone, all timed. Needs 1.6 times SIZE in the folder for temporary files.

@@ -131,7 +131,6 @@ func measure(v any) float64 {
 // accountDoes has the effects of the values of serve.account that are no models.
 var accountDoes = map[string]string{
 	AccountClient: "has the models of your agents write about your conversations, with your agents' API keys",
-	AccountPlan:   "has the models of your agents write about your conversations, with your agents' API keys and the logins of your plans",
 }
 
 // locks reports whether the value at p, of the gateway, lets in more callers or sends requests elsewhere if it is absent.

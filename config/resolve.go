@@ -157,9 +157,6 @@ func (c *Config) withAccount(chain []Provider) []Provider {
 	if !c.opts.Serving || name == "" || len(chain) == 0 || slices.ContainsFunc(chain, func(p Provider) bool { return p.Strategy == accountStrategy }) {
 		return chain
 	}
-	if name == AccountPlan {
-		name = AccountClient // who may be asked, the gateway decides
-	}
 	settings, err := json.Marshal(map[string]string{"model": name})
 	if err != nil {
 		return chain

@@ -13,7 +13,7 @@ import (
 
 // Serve are the settings of the gateway between agents and the APIs of vendors, complete:
 // [Config.Serve] fills in the defaults. Paths are absolute, and empty if there are none; Store is
-// empty only if the user has no home folder. Account is a model, [AccountClient] or [AccountPlan].
+// empty only if the user has no home folder. Account is a model or [AccountClient].
 // A tenant has the limits of Limits where it sets none.
 type Serve struct {
 	Listen string `json:"listen,omitempty" unit:"address" default:"127.0.0.1:8765" trust:"listens on this address" restart:"true" example:"127.0.0.1:8765" doc:"The address to listen on. Port 0 takes a free one. An address that is not on this machine's loopback needs tokens, and tls or behind_proxy."`
@@ -46,7 +46,7 @@ type Serve struct {
 	Tenants    map[string]ServeLimits `json:"tenants,omitempty" of:"serve.limits" rule:"lock" trust:"lets this caller use this much" doc:"Limits of single tenants, by name. What one does not set is that of limits."`
 	Observe    bool                   `json:"observe" default:"false" example:"true" less:"true" doc:"Forward every request untouched, and report what would have been saved."`
 	Record     string                 `json:"record,omitempty" unit:"path" default:"off" enum:"off" trust:"writes your conversations into this folder" example:"./sessions" doc:"The folder in which every conversation is recorded as a journal that only you can read, for condense view, recall and compare. off records nothing. A folder needs trust."`
-	Account    string                 `json:"account,omitempty" default:"off" refers:"model" trust:"has this model read your conversations" example:"cheap" doc:"The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. client asks the agent's own model with the agent's own key, but not with the login of a plan; client-plan with that too. An epoch has the account if it is ready, next to verbatim parts; no request waits for it. All but off need trust."`
+	Account    string                 `json:"account,omitempty" default:"off" refers:"model" trust:"has this model read your conversations" example:"cheap" doc:"The model that writes an account of each conversation next to its requests, when an epoch comes near; off for none. client asks the agent's own model with the agent's own key, never with the login of a plan. An epoch has the account if it is ready, next to verbatim parts; no request waits for it. All but off need trust."`
 	Source     string                 `json:"source,omitempty" unit:"path" trust:"reads files of this folder that agents have read" example:"/home/me/src" doc:"A folder: of the files that an agent has read below it, a strategy may show the model the outline after a condensation (folded_chars of native). The agent must name its working directory, as Claude Code and Codex do. Absent reads no file. Needs trust."`
 	MaxBody    int64                  `json:"max_body" unit:"bytes" min:"1Ki" max:"1Gi" default:"32Mi" example:"32Mi" less:"fewer" doc:"Bytes of a request, uncompressed, up to which it is read and condensed; of a conversation that the gateway knows, eight times as many. A larger one is forwarded as it came."`
 	Deadline   Duration               `json:"deadline,omitzero" unit:"duration" default:"5s" example:"5s" less:"more" doc:"How long the condensation of a request may take that the vendor would refuse without it; it is less where so many wait that the last one would wait for 50s. After that the request is truncated. No other request waits for a condensation."`
@@ -108,13 +108,10 @@ type upstreams struct {
 
 // The words that the keys store, record and account accept in place of a path or a model.
 const (
-	StoreMemory = "memory" // nothing outlives the process
-	RecordOff   = "off"
-	AccountOff  = "off"
-	// AccountClient asks the agent's own model with the agent's own key, AccountPlan with the
-	// login of a plan too.
-	AccountClient = "client"
-	AccountPlan   = "client-plan"
+	StoreMemory   = "memory" // nothing outlives the process
+	RecordOff     = "off"
+	AccountOff    = "off"
+	AccountClient = "client" // the agent's own model, with the agent's own key
 )
 
 // A Duration is written as in 45s, and as off if it is 0.

@@ -243,10 +243,19 @@ func TestCheckoutCannotRedirectTheGateway(t *testing.T) {
 	}
 }
 
-// A project cannot have the keys or the plan of the user's agents used without trust, which says what it is asked for.
+// The value that used the login of a plan says what to use in its place.
+func TestServeAccountOfAPlanIsGone(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load(config.Options{Flags: map[string]string{"serve.account": "client-plan"}, Env: []string{}})
+	if err == nil || !strings.Contains(err.Error(), "set client for agents with an API key, or a model") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A project cannot have the keys of the user's agents used without trust, which says what it is asked for.
 func TestServeAccountOfTheClientNeedsTrust(t *testing.T) {
 	t.Parallel()
-	for value, does := range map[string]string{"off": "", "client": "with your agents' API keys$", "client-plan": "the logins of your plans$", "cheap": "has this model read"} {
+	for value, does := range map[string]string{"off": "", "client": "with your agents' API keys$", "cheap": "has this model read"} {
 		file := filepath.Join(t.TempDir(), "condense.yaml")
 		if err := os.WriteFile(file, []byte("serve: {account: "+value+"}\n"), 0o600); err != nil {
 			t.Fatal(err)

@@ -27,6 +27,9 @@ func (v *validator) serve() {
 			v.fail(p.With(source.key), &fault{problem: "cannot be combined with " + tokens, allowed: "set one of the two"})
 		}
 	}
+	if s.Account == "client-plan" {
+		v.fail(p.With("account"), &fault{problem: "client-plan is gone: no account is written with the login of a plan", allowed: "set client for agents with an API key, or a model of the section models"})
+	}
 	cert := s.TLS
 	if (cert.Cert == "") != (cert.Key == "") {
 		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})

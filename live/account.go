@@ -38,9 +38,8 @@ type Account string
 // that the request brought. The key is held until that second request is answered, and no longer.
 const (
 	AccountOff    Account = ""
-	AccountModel  Account = "model"       // a model of the configuration
-	AccountClient Account = "client"      // the client's own model, if the client uses an API key
-	AccountPlan   Account = "client-plan" // the client's own model, also if the client uses the login of a plan
+	AccountModel  Account = "model"  // a model of the configuration
+	AccountClient Account = "client" // the client's own model, if the client uses an API key
 )
 
 // A postponed preparation starts once the vendor has answered the request, because only then is the request in the
@@ -58,13 +57,13 @@ type postponed struct {
 
 // asksClient reports whether the chain may have the client's own model write an account, using the key of this
 // request.
-func (x *plan) asksClient() bool {
+func (p *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
-	if x.s.Observe || x.calls || x.repairs || x.t.upstream == nil ||
-		!x.resolved.client || x.r.Structured {
+	if p.req.s.Observe || p.req.calls || p.repairs || p.req.t.upstream == nil ||
+		!p.req.limits.resolved.client || p.req.parsed.Structured {
 		return false
 	}
-	return x.s.Account == AccountPlan || x.s.Account == AccountClient && !x.ofPlan
+	return p.req.s.Account == AccountClient && !p.req.from.ofPlan
 }
 
 // isPlan reports whether the credentials of a request are, or may be, the login of a plan: on a vendor's own host,
@@ -95,54 +94,54 @@ func (r *resolved) asksClient() bool {
 
 // postpone saves the parts of the request that the postponed preparation needs after the answer. Call it once the
 // outgoing request is final.
-func (x *plan) postpone() {
-	p := x.postponed
-	x.postponed = nil
-	if p == nil || x.claim == nil || !x.claim.Mine || x.epoch != nil || x.claim.Busy() {
+func (p *plan) postpone() {
+	later := p.postponed
+	p.postponed = nil
+	if later == nil || p.req.claim == nil || !p.req.claim.Mine || p.epoch != nil || p.req.claim.Busy() {
 		return
 	}
-	leave, ok := x.preparing.Try(x.payer(), max(int64(len(x.r.Body)), mostPrepared/mostPreparing))
+	leave, ok := p.req.g.preparing.Try(p.req.payer(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
 	if ok {
-		p.j, p.leave = x.job(p.d, p.overflow), leave
-		x.postponed = p
+		later.j, later.leave = p.job(later.d, later.overflow), leave
+		p.postponed = later
 	}
 }
 
 // cancelLater drops a postponed preparation because its request was not sent, or not answered.
-func (x *sending) cancelLater() {
-	if x.postponed != nil {
-		x.postponed.leave()
+func (e *exchange) cancelLater() {
+	if e.plan.postponed != nil {
+		e.plan.postponed.leave()
 	}
-	x.postponed = nil
+	e.plan.postponed = nil
 }
 
 // prepareLater starts a postponed preparation.
-func (x *sending) prepareLater() {
-	p := x.postponed
-	x.postponed = nil
+func (e *exchange) prepareLater() {
+	p := e.plan.postponed
+	e.plan.postponed = nil
 	if p == nil {
 		return
 	}
 	var a wire.Answer
-	if x.watcher != nil {
-		a = x.watcher.answer()
+	if e.watcher != nil {
+		a = e.watcher.answer()
 	}
-	answered := x.status == http.StatusOK && a.Complete && p.url != nil
+	answered := e.status == http.StatusOK && a.Complete && p.url != nil
 	// Without caching by the client, the whole prompt would be billed again at the full price.
-	cached := !wire.Marks(x.r.API) || a.CacheRead+a.CacheWrite > 0
+	cached := !wire.Marks(e.req.parsed.API) || a.CacheRead+a.CacheWrite > 0
 	switch {
 	case answered && cached:
-		p.j.Client = &client{x: x.plan, url: p.url, header: p.header, body: p.j.Body}
+		p.j.Client = &client{plan: e.plan, url: p.url, header: p.header, body: p.j.Body}
 	case !answered || p.to == job.Probe:
 		p.leave()
 		return
 	}
-	x.begin(p.j, p.leave, func(ctx context.Context) (*job.Prepared, error) { return x.runner.Alongside(ctx, p.j, p.to) })
+	e.req.begin(p.j, p.leave, func(ctx context.Context) (*job.Prepared, error) { return e.req.g.runner.Alongside(ctx, p.j, p.to) })
 }
 
 // A client lets the gateway ask the client's own model once, with the client's own key.
 type client struct {
-	x *plan
+	plan *plan
 
 	mu     sync.Mutex
 	asked  bool
@@ -183,21 +182,21 @@ func (c *client) Ask(ctx context.Context, message string, most int) (*model.Answ
 
 // once sends the request and reads the answer.
 func (c *client) once(ctx context.Context, message string, most int) (*model.Answer, error) {
-	x := c.x
+	p := c.plan
 	req, err := c.request(ctx, message, most)
 	if err != nil {
 		return nil, err
 	}
 	n := accounted{began: time.Now(), most: most, question: count.Tokens([]byte(message))}
-	res, err := x.t.upstream.RoundTrip(req)
+	res, err := p.req.t.upstream.RoundTrip(req)
 	if err != nil {
 		n.sent = ctx.Err() != nil // the vendor may answer it, and charge for it
 		return nil, errors.Join(ctx.Err(), c.accounted(n, nil, errors.New("the vendor cannot be reached: "+upstream.Reason(err))))
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
-	w := wire.Watch(x.r.API)
-	s := wire.NewSplice(x.r.API, "", mostAccount)
+	w := wire.Watch(p.req.parsed.API)
+	s := wire.NewSplice(p.req.parsed.API, "", mostAccount)
 	in := io.LimitReader(res.Body, mostAccount+1)
 	buf := make([]byte, 8<<10)
 	size := 0
@@ -227,7 +226,7 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	answer := &model.Answer{Usage: core.Usage{}, Truncated: cutShort[n.answer.Stop]}
 	if err == nil {
 		for _, m := range s.Message() {
-			answer.Text += wire.TextOf(x.r.API, m)
+			answer.Text += wire.TextOf(p.req.parsed.API, m)
 		}
 		if answer.Text == "" {
 			err = model.ErrNoText
@@ -247,7 +246,7 @@ var cutShort = map[string]bool{
 
 // request returns the client's request that was just answered, with one more message.
 func (c *client) request(ctx context.Context, message string, most int) (*http.Request, error) {
-	r, err := wire.Parse(c.x.r.API, c.body, nil)
+	r, err := wire.Parse(c.plan.req.parsed.API, c.body, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -314,19 +313,19 @@ type accounted struct {
 // accounted adds a request for an account to the statistics and returns err, the error that the request ended with. It
 // stores the vendor's count in used.
 func (c *client) accounted(n accounted, used *core.Usage, err error) error {
-	x := c.x
+	p, r := c.plan, c.plan.req
 	a, estimated := n.answer, false
 	if n.sent && a.Input == 0 {
-		a.Input, a.CacheRead, estimated = x.tokens+n.question, x.tokens, true
+		a.Input, a.CacheRead, estimated = p.tokens+n.question, p.tokens, true
 	}
 	if n.sent && !a.Complete {
 		a.Output, estimated = max(a.Output, (n.written+count.BytesPerToken-1)/count.BytesPerToken), true
 	}
-	cost, known := x.cost(a)
-	p, _ := x.prices(x.tokens)
-	expected := float64(x.tokens)*p.read + float64(n.question)*p.input + float64(n.most)*p.output
-	x.paid(cost, 0)
-	x.stats.Add(func(s *stats.Stats) {
+	cost, known := r.cost(a)
+	price, _ := r.tariff.prices(p.tokens)
+	expected := float64(p.tokens)*price.read + float64(n.question)*price.input + float64(n.most)*price.output
+	r.paid(cost, 0)
+	r.g.stats.Add(func(s *stats.Stats) {
 		if s.Accounts == nil {
 			s.Accounts = &stats.Accounts{}
 		}
@@ -356,17 +355,17 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	if err != nil {
 		outcome = "failed"
 	}
-	tenant := telemetry.TenantKey.String(x.t.who.Tenant)
-	x.measure(&telemetry.Accounts, 1, tenant, telemetry.OutcomeKey.String(outcome))
+	tenant := telemetry.TenantKey.String(r.t.who.Tenant)
+	r.g.measure(&telemetry.Accounts, 1, tenant, telemetry.OutcomeKey.String(outcome))
 	for kind, k := range map[string]int{"input": a.Input, "cache_read": a.CacheRead, "output": a.Output} {
-		x.measure(&telemetry.AccountTokens, float64(k), tenant, telemetry.TypeKey.String(kind))
+		r.g.measure(&telemetry.AccountTokens, float64(k), tenant, telemetry.TypeKey.String(kind))
 	}
 	for _, m := range []*telemetry.Metric{&telemetry.AccountCost, &telemetry.Cost} {
-		x.measure(m, cost, tenant, telemetry.ModelKey.String(x.modelName()))
+		r.g.measure(m, cost, tenant, telemetry.ModelKey.String(r.modelName()))
 	}
-	x.measure(&telemetry.Saved, -cost, tenant)
-	x.s.audit("account", x.t.who, "agent", x.agent.Name, "lineage", x.claim.Conversation, "tokens", a.Input, "outcome", outcome)
-	x.s.Reports.Logger.InfoContext(x.life, "account by the agent's own model", "agent", x.agent.Name, "model", x.r.Model, "outcome", outcome,
+	r.g.measure(&telemetry.Saved, -cost, tenant)
+	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.claim.Conversation, "tokens", a.Input, "outcome", outcome)
+	r.s.Reports.Logger.InfoContext(r.g.life, "account by the agent's own model", "agent", r.from.agent.Name, "model", r.parsed.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
 		time.Since(n.began).Milliseconds())
 	return err
@@ -374,8 +373,8 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 
 // checkAccount returns an error if Account has an unknown value.
 func (s *settings) checkAccount() error {
-	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient, AccountPlan}, s.Account) {
-		return fmt.Errorf("live: Account: %q is none of %s, %s and %s", s.Account, AccountModel, AccountClient, AccountPlan)
+	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient}, s.Account) {
+		return fmt.Errorf("live: Account: %q is none of %s and %s", s.Account, AccountModel, AccountClient)
 	}
 	return nil
 }

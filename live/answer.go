@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -22,93 +23,93 @@ import (
 
 // RoundTrip sends r. If the vendor refuses the gateway's version of the request, RoundTrip repairs it and sends it
 // once more.
-func (x *sending) RoundTrip(r *http.Request) (*http.Response, error) {
-	send := x.sender(r.Context()).RoundTrip
-	if x.compacts && x.seen != nil {
-		send = x.compaction
+func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	send := e.req.sender(r.Context()).RoundTrip
+	if e.req.compacts && e.req.seen != nil {
+		send = e.compaction
 	}
-	x.announceBlock(r)
-	x.asks(r.Context())
-	if x.postponed != nil {
-		x.postponed.url, x.postponed.header = r.URL, r.Header.Clone()
+	e.announceBlock(r)
+	e.asks(r.Context())
+	if e.plan.postponed != nil {
+		e.plan.postponed.url, e.plan.postponed.header = r.URL, r.Header.Clone()
 	}
-	res, err := send(x.noted(r))
+	res, err := send(e.traceWrite(r))
 	if err != nil {
 		return nil, err
 	}
-	x.free = x.free || res.Header.Get(ownCompaction) != ""
-	if x.claim != nil && !x.s.Observe && (refusal(res.StatusCode) || x.late(res)) {
-		if res, err = x.retry(r, res); err != nil {
+	e.free = e.free || res.Header.Get(ownCompaction) != ""
+	if e.req.claim != nil && !e.req.s.Observe && (refusal(res.StatusCode) || e.startsWithOverflow(res)) {
+		if res, err = e.retry(r, res); err != nil {
 			return nil, err
 		}
 	}
-	x.sayUnread(res)
-	x.watcher, x.status = watch(x.r.API, res), res.StatusCode
-	x.watcher.more = func(w *watcher) { x.reserve(w.size(), w.sink.Seen()) }
-	res.Body = x.watcher
-	if x.spliceable(res) {
-		return x.answerCalls(r, res)
+	e.sayUnread(res)
+	e.watcher, e.status = watch(e.req.parsed.API, res), res.StatusCode
+	e.watcher.more = func(w *watcher) { e.reserve(w.size(), w.sink.Seen()) }
+	res.Body = e.watcher
+	if e.spliceable(res) {
+		return e.answerCalls(r, res)
 	}
-	x.letGo()
+	e.plan.letGo()
 	return res, nil
 }
 
 // sender returns the transport of the request.
-func (x *known) sender(ctx context.Context) http.RoundTripper {
-	if x.chain != nil {
-		return x.chain
+func (r *request) sender(ctx context.Context) http.RoundTripper {
+	if r.in.chain != nil {
+		return r.in.chain
 	}
-	return x.t.sender(ctx)
+	return r.t.sender(ctx)
 }
 
 // retry sends a second plan after a refusal, if there is one, and returns the answer for the client.
-func (x *sending) retry(r *http.Request, res *http.Response) (*http.Response, error) {
-	x.cancelLater()
-	text, why := x.reason(res)
+func (e *exchange) retry(r *http.Request, res *http.Response) (*http.Response, error) {
+	e.cancelLater()
+	text, why := e.reason(res)
 	if why == "" {
 		return res, nil
 	}
 	var second *plan
 	ctx := r.Context()
-	err := x.safely("repair", func() (err error) {
-		second, err = x.second(ctx, why)
+	err := e.req.g.safely("repair", func() (err error) {
+		second, err = e.plan.second(ctx, why)
 		return err
 	})
 	if err != nil {
-		x.fault("repair", err)
+		e.req.g.fault("repair", err)
 		if why == tooLong {
-			x.failed(ctx, x.r.Model, err, true)
+			e.req.failed(ctx, e.req.parsed.Model, err, true)
 		}
 		return res, nil
 	}
 	_ = text.Close()
-	x.plan = second
+	e.plan = second
 	again := r.Clone(r.Context())
-	x.body = x.r.With(x.messages)
-	payload.Replace(again, x.body)
-	x.announceBlock(again)
-	x.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model",
-		x.r.Model, "agent", x.agent.Name)
-	x.stats.Fault("retry_" + why)
-	next, err := x.sender(ctx).RoundTrip(again)
+	e.body = e.req.parsed.With(e.plan.messages)
+	payload.Replace(again, e.body)
+	e.announceBlock(again)
+	e.req.s.Reports.Logger.WarnContext(r.Context(), "the vendor refused a request, which is repaired and sent again", "why", why, "model",
+		e.req.parsed.Model, "agent", e.req.from.agent.Name)
+	e.req.g.stats.Fault("retry_" + why)
+	next, err := e.req.sender(ctx).RoundTrip(again)
 	if err != nil {
 		return nil, err
 	}
 	next.Header.Set("X-Condense-Retry", why)
 	if why == refused && !refusal(next.StatusCode) {
-		if err := x.safely("forget", func() error { return x.forget(ctx) }); err != nil {
-			x.fault("forget", err)
+		if err := e.req.g.safely("forget", func() error { return e.plan.forget(ctx) }); err != nil {
+			e.req.g.fault("forget", err)
 		}
 	} else if why == thinking && !refusal(next.StatusCode) {
-		x.bound.add(x.known)
+		e.req.g.bound.add(e.req)
 	}
 	return next, nil
 }
 
-// noted returns r with a trace that sets x.written once the whole request has been written to the vendor.
-func (x *sending) noted(r *http.Request) *http.Request {
+// traceWrite returns r with a trace that sets e.written once the whole request has been written to the vendor.
+func (e *exchange) traceWrite(r *http.Request) *http.Request {
 	written := new(atomic.Bool)
-	x.written = written
+	e.written = written
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
 	}))
@@ -119,15 +120,16 @@ func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
-// late reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
+// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
-func (x *sending) late(res *http.Response) bool {
-	if x.r.API != wire.Responses || !x.r.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
-		x.tokens < x.policy.Window/4 {
+func (e *exchange) startsWithOverflow(res *http.Response) bool {
+	r := e.req
+	if r.parsed.API != wire.Responses || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
+		e.plan.tokens < r.limits.policy.Window/4 {
 		return false
 	}
-	w := wire.Watch(x.r.API)
+	w := wire.Watch(r.parsed.API)
 	var head []byte
 	buf := make([]byte, 4<<10)
 	for err := error(nil); err == nil && !w.Said() && len(head) < mostRefusal; {
@@ -143,6 +145,16 @@ func (x *sending) late(res *http.Response) bool {
 // mostRefusal limits the bytes read of a refusal, which are needed to understand it.
 const mostRefusal = 64 << 10
 
+// refusalOf returns the text of a refusal, decompressed. res can be read as before.
+func refusalOf(res *http.Response) ([]byte, error) {
+	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
+	if err != nil {
+		return nil, err
+	}
+	return payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+}
+
 // The reasons to send a request again: it is too long; older thinking is refused; the refusal is not explained, and the
 // vendor may not accept the gateway's changes.
 const (
@@ -153,95 +165,86 @@ const (
 
 // reason returns why a refused request is sent again, or an empty text if the client should get the refusal. res can be
 // read as before; its original body is returned.
-func (x *sending) reason(res *http.Response) (original io.Closer, why string) {
-	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 	body := res.Body
-	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), body), Closer: body}
-	if err != nil {
-		return body, ""
-	}
-	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	text, err := refusalOf(res)
 	if err != nil {
 		return body, ""
 	}
 	status := res.StatusCode
 	if status == http.StatusOK { // a stream
-		w := wire.Watch(x.r.API)
+		w := wire.Watch(e.req.parsed.API)
 		_, _ = w.Write(text)
 		status, text = http.StatusBadRequest, w.Answer().ErrorBody()
 	}
-	overflow, err := x.host.Overflow(x.turn(), remote.Reported(status, text))
+	overflow, err := e.req.g.host.Overflow(e.req.turn(), remote.Reported(status, text))
 	switch {
 	case err != nil:
 		return body, ""
 	case overflow:
 		return body, tooLong
-	case (x.altered || x.tool.session != nil || x.claim.Unread || x.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
+	case (e.plan.altered || e.req.tool.session != nil || e.req.claim.Unread || e.req.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
 		aboutThinking(string(text)):
 		return body, thinking
-	case x.altered && x.claim.State.Scale(x.original) <= x.policy.Window:
+	case e.plan.altered && e.plan.state.Scale(e.plan.original) <= e.req.limits.policy.Window:
 		return body, refused
 	}
 	return body, ""
 }
 
-// second returns the plan to send after the vendor has refused x.
-func (x *plan) second(ctx context.Context, why string) (*plan, error) {
+// second returns the plan to send after the vendor has refused p.
+func (p *plan) second(ctx context.Context, why string) (*plan, error) {
 	if why == refused {
-		return &plan{known: x.known, view: x.viewOf(own(x.known)), handles: x.handles, ingested: x.ingested}, nil
+		next := p.req.planned(own(p.req, p.state))
+		next.handles, next.durable, next.ingested = p.handles, false, p.ingested
+		return next, nil
 	}
-	if err := x.take(ctx, x.claim.Session); err != nil {
+	if err := p.req.take(ctx, p.req.claim.Session); err != nil {
 		return nil, err
 	}
-	c := x.claim
+	c := p.req.claim
 	defer c.Release()
-	mark := c.Mark()
-	p := &plan{known: x.known, view: x.viewOf(c.State), handles: x.handles, repairs: true, refused: x.made}
-	if p.refused == nil {
-		p.refused = x.refused
-	}
-	size := len(x.r.With(p.messages))
+	next := p.req.planned(p.req.current())
+	next.handles, next.durable, next.repairs, next.refused = p.handles, false, true, cmp.Or(p.made, p.refused)
+	size := len(p.req.parsed.With(next.messages))
 	if why == thinking {
-		c.State.Strip(x.r, x.rolling)
-		p.view = x.viewOf(c.State)
-	} else if err := p.epochIfDue(ctx, true); err != nil {
+		next.state.Strip(p.req.parsed, p.req.rolling)
+		next.view = p.req.viewOf(next.state)
+	} else if err := next.epochIfDue(ctx, true); err != nil {
 		return nil, err
 	}
-	if len(x.r.With(p.messages)) >= size {
+	if len(p.req.parsed.With(next.messages)) >= size {
 		return nil, errUnchanged
 	}
-	if err := x.check(&p.view); err != nil {
+	if err := p.req.check(&next.view); err != nil {
 		return nil, err
 	}
-	p.durable = true
-	p, err := x.conclude(ctx, p, mark, true)
-	if err == nil && !p.durable {
+	next.durable = true
+	next, err := p.req.conclude(ctx, next, true)
+	if err == nil && !next.durable {
 		err = errUnchanged
 	}
-	return p, err
+	return next, err
 }
 
 // forget discards the gateway's changes: from now on the view is the client's own messages, which the vendor has
 // accepted.
-func (x *plan) forget(ctx context.Context) error {
-	if err := x.take(ctx, x.claim.Session); err != nil {
+func (p *plan) forget(ctx context.Context) error {
+	if err := p.req.take(ctx, p.req.claim.Session); err != nil {
 		return err
 	}
-	c := x.claim
-	defer c.Release()
-	c.State = own(x.known)
-	c.State.Sent(x.r, x.rolling, x.start)
-	c.Tried(x.policy.RetryAfter(x.tokens))
-	return c.Save(ctx, x.store, true, x.s.Now())
+	defer p.req.claim.Release()
+	p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+	return p.req.planned(own(p.req, p.req.claim.State)).write(ctx, true)
 }
 
-// own returns the state of the conversation without the gateway's changes. On a model that binds its thinking to the
-// messages before it, all thinking is left out: some was written after messages that are no longer sent.
-func own(x *known) *lineage.State {
-	s := *x.claim.State
+// own returns a state without the gateway's changes. On a model that binds its thinking to the messages before it, all thinking is left
+// out: some was written after messages that are no longer sent.
+func own(r *request, of *lineage.State) *lineage.State {
+	s := *of
 	s.Epoch, s.Ingest, s.Counts, s.Vendor = nil, nil, nil, 0
 	if s.Bound {
-		s.Strip(x.r, x.rolling)
+		s.Strip(r.parsed, r.rolling)
 	}
 	return &s
 }
@@ -261,74 +264,76 @@ func aboutThinking(text string) bool {
 var errUnchanged = errors.New("the request could not be repaired")
 
 // turn returns the profile and mode of the request, for calls of the host.
-func (x *known) turn() condense.Turn { return condense.Turn{Profile: x.profile, Mode: x.mode} }
+func (r *request) turn() condense.Turn {
+	return condense.Turn{Profile: r.limits.profile, Mode: r.limits.mode}
+}
 
 // learn adds the vendor's report to the statistics and the state.
-func (x *sending) learn(ctx context.Context) error {
+func (e *exchange) learn(ctx context.Context) error {
 	var a wire.Answer
-	if x.watcher != nil {
-		a = x.watcher.answer()
+	if e.watcher != nil {
+		a = e.watcher.answer()
 	}
-	x.count(x.once(a))
-	if x.claim == nil || x.t.count {
+	e.count(e.once(a))
+	if e.req.claim == nil || e.req.t.count {
 		return nil
 	}
-	return x.measured(ctx, a)
+	return e.measured(ctx, a)
 }
 
 // measured adds the vendor's report to the state.
-func (x *sending) measured(ctx context.Context, a wire.Answer) error {
+func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
+	r := e.req
 	if a.Overflow {
-		x.claim.SetRefused(true)
+		r.claim.SetRefused(true)
 	}
 	// If the prompt was cut, the vendor's count says nothing about its full size.
-	if a.Input == 0 || x.truncated(a) || !x.claim.Latest(ctx) {
+	if a.Input == 0 || e.truncated(a) || !r.claim.Latest(ctx) {
 		return nil
 	}
-	defer x.claim.Release()
-	x.claim.Storing.Store(true)
-	defer x.claim.Storing.Store(false) // before the release
-	x.claim.SetRefused(false)
-	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, x.rates(a.Input)
-	if x.s.Observe && x.original > 0 { // the vendor has seen the original
-		share := float64(x.ours) / float64(x.original)
+	defer r.claim.Release()
+	r.claim.Storing.Store(true)
+	defer r.claim.Storing.Store(false) // before the release
+	r.claim.SetRefused(false)
+	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)
+	if r.s.Observe && e.plan.original > 0 { // the vendor has seen the original
+		share := float64(e.plan.ours) / float64(e.plan.original)
 		u = lineage.Usage{Input: int(share * float64(u.Input)), Read: int(share * float64(u.Read)), Write: int(share * float64(u.Write))}
 	}
-	x.heed(u, a.Output, rates)
-	err := x.claim.Save(ctx, x.store, true, x.s.Now())
+	err := r.save(ctx, e.heed(u, a.Output, rates), true, r.s.Now())
 	if errors.Is(err, store.ErrConflict) { // another gateway was faster, with the next request
-		if err = x.claim.Again(ctx, x.store); err == nil {
-			x.heed(u, a.Output, rates)
-			err = x.claim.Save(ctx, x.store, true, x.s.Now())
+		if err = r.claim.Again(ctx, r.g.store); err == nil {
+			err = r.save(ctx, e.heed(u, a.Output, rates), true, r.s.Now())
 		}
 	}
 	if session.Unstored(err) {
-		x.claim.Late(err)
-		err = errors.Join(err, x.claim.Save(ctx, x.store, false, x.s.Now()))
+		r.claim.Late(err)
+		err = errors.Join(err, r.save(ctx, r.claim.State, false, r.s.Now()))
 	}
 	return err
 }
 
-// heed changes the state by the vendor's report.
-func (x *sending) heed(u lineage.Usage, output int, rates lineage.Rates) {
-	s := x.claim.State
-	if wire.Marks(x.r.API) { // others count cached tokens as a part of the input
-		u = s.Once(x.ours, u, x.twice.has(x.known))
+// heed returns the state with the vendor's report.
+func (e *exchange) heed(u lineage.Usage, output int, rates lineage.Rates) *lineage.State {
+	s := e.req.current()
+	if wire.Marks(e.req.parsed.API) { // others count cached tokens as a part of the input
+		u = s.Once(e.plan.ours, u, e.req.g.twice.has(e.req))
 	}
 	s.Paid(u, output, rates)
-	s.Measured(x.ours, u)
-	if s.CountsTwice() && !x.twice.has(x.known) {
-		x.twice.add(x.known)
-		x.s.Reports.Logger.Warn("a vendor counts the tokens that it reads from its cache twice: from now on only its input_tokens count",
-			"model", x.r.Model, "upstream", x.t.upstream.Name, "input", u.Input, "cache_read", u.Read)
+	s.Measured(e.plan.ours, u)
+	if s.CountsTwice() && !e.req.g.twice.has(e.req) {
+		e.req.g.twice.add(e.req)
+		e.req.s.Reports.Logger.Warn("a vendor counts the tokens that it reads from its cache twice: from now on only its input_tokens count",
+			"model", e.req.parsed.Model, "upstream", e.req.t.upstream.Name, "input", u.Input, "cache_read", u.Read)
 	}
+	return s
 }
 
 // once returns a vendor's report without tokens that are counted twice.
-func (x *sending) once(a wire.Answer) wire.Answer {
-	if x.claim != nil && x.claim.State != nil && wire.Marks(x.r.API) {
-		s := *x.claim.State
-		a.Input = s.Once(x.ours, lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, x.twice.has(x.known)).Input
+func (e *exchange) once(a wire.Answer) wire.Answer {
+	if e.plan.state != nil && wire.Marks(e.req.parsed.API) {
+		s := *e.plan.state
+		a.Input = s.Once(e.plan.ours, lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, e.req.g.twice.has(e.req)).Input
 	}
 	return a
 }
@@ -400,11 +405,11 @@ func (w *watcher) answer() wire.Answer {
 // holds returns the API whose requests may carry content in the view that only its vendor can read; see
 // [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
 // that they do not get, and to Amazon, which has no such content.
-func (x *known) holds() string {
-	if x.r.API == wire.Messages && (x.subscribed || x.t.framed()) {
+func (r *request) holds() string {
+	if r.parsed.API == wire.Messages && (r.from.subscribed || r.t.framed()) {
 		return ""
 	}
-	return messages.Formats[x.r.API]
+	return messages.Formats[r.parsed.API]
 }
 
 // compactionBeta is the value that Anthropic requires in the Anthropic-Beta header of a request that contains its own
@@ -412,9 +417,9 @@ func (x *known) holds() string {
 const compactionBeta = "compact-2026-09-04"
 
 // announceBlock sets that header if the view begins with a compaction that the client does not know of.
-func (x *sending) announceBlock(r *http.Request) {
+func (e *exchange) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
-	if !x.altered || x.r.API != wire.Messages || len(x.messages) == 0 || !wire.Signed(x.messages[0]) ||
+	if !e.plan.altered || e.req.parsed.API != wire.Messages || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
 		strings.Contains(said, compactionBeta) {
 		return
 	}

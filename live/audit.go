@@ -21,7 +21,11 @@ func (g *Gateway) served(s *settings, t *target, r *http.Request, o *audit.Outco
 	if o.Unsent != "" {
 		g.unreached(s, t.upstream, o.Unsent)
 	}
-	more := []any{"api", t.kind(), "method", method(r), "status", o.Code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
+	how := method(r)
+	if t.handshake { // r is what its requests are
+		how = http.MethodGet
+	}
+	more := []any{"api", t.kind(), "method", how, "status", o.Code(), "from", r.RemoteAddr, "ms", time.Since(start).Milliseconds()}
 	if o.Refused != "" {
 		s.audit("refused", t.who, append(more, "why", o.Refused)...)
 		return

@@ -26,8 +26,8 @@ type chained struct {
 	tool bool  // the answer for the client may be made of several
 }
 
-// chain returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
-func (g *Gateway) chain(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
+// chainOf returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
+func (g *Gateway) chainOf(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
 	if wire.API(t.api) != wire.Responses || t.compact {
 		return nil
 	}
@@ -155,12 +155,7 @@ func (c *chained) forgotten(res *http.Response) bool {
 	if !refusal(res.StatusCode) && res.StatusCode != http.StatusNotFound {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
-	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
-	if err != nil {
-		return false
-	}
-	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	text, err := refusalOf(res)
 	return err == nil && rawjson.Text(rawjson.Field(rawjson.Field(text, "error"), "code")) == "previous_response_not_found"
 }
 

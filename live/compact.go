@@ -87,9 +87,9 @@ func asksToCompact(messages []wire.Message) bool {
 }
 
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
-func (x *sending) compaction(r *http.Request) (*http.Response, error) {
-	u, send := x.t.upstream, x.sender(r.Context()).RoundTrip
-	if x.s.Observe || u.Compaction == upstream.CompactUpstream {
+func (e *exchange) compaction(r *http.Request) (*http.Response, error) {
+	u, send := e.req.t.upstream, e.req.sender(r.Context()).RoundTrip
+	if e.req.s.Observe || u.Compaction == upstream.CompactUpstream {
 		return send(r)
 	}
 	var res *http.Response
@@ -97,13 +97,13 @@ func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close()
 	} else {
 		var err error
-		if res, err = send(r); err != nil || x.compacted(res) {
+		if res, err = send(r); err != nil || e.compacted(res) {
 			return res, err
 		}
 	}
 	var answer *http.Response
-	err := x.safely("compaction", func() (err error) {
-		answer, err = x.compact(r) //nolint:bodyclose // the client closes this body
+	err := e.req.g.safely("compaction", func() (err error) {
+		answer, err = e.compact(r) //nolint:bodyclose // the client closes this body
 		return err
 	})
 	switch {
@@ -112,12 +112,12 @@ func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 	case err != nil && r.Context().Err() != nil:
 		return nil, r.Context().Err()
 	case err != nil:
-		x.fault("compaction", err)
+		e.req.g.fault("compaction", err)
 		if res != nil {
 			return res, nil
 		}
 		text := "condense: the conversation could not be compacted: " + plain.Clip(err.Error())
-		refusal := wire.Refusal(x.r.API, http.StatusInternalServerError, text)
+		refusal := wire.Refusal(e.req.parsed.API, http.StatusInternalServerError, text)
 		return respond(r, http.StatusInternalServerError, "application/json", refusal), nil
 	}
 	return answer, nil
@@ -125,7 +125,7 @@ func (x *sending) compaction(r *http.Request) (*http.Response, error) {
 
 // compacted reports whether the upstream's answer should reach the client: it contains a compaction, or an error that
 // the upstream explains better than the gateway could. res can be read as before.
-func (x *sending) compacted(res *http.Response) bool {
+func (e *exchange) compacted(res *http.Response) bool {
 	switch res.StatusCode {
 	case http.StatusOK:
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
@@ -134,14 +134,14 @@ func (x *sending) compacted(res *http.Response) bool {
 	default:
 		return true
 	}
-	if x.t.upstream.IsVendors {
-		return !x.late(res)
+	if e.req.t.upstream.IsVendors {
+		return !e.startsWithOverflow(res)
 	}
 	if res.Header.Get("Content-Encoding") != "" {
 		return true
 	}
 	var seen bytes.Buffer
-	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, x.s.Bounds.MaxBody), &seen))
+	lines := bufio.NewReader(io.TeeReader(io.LimitReader(res.Body, e.req.s.Bounds.MaxBody), &seen))
 	found := false
 	for err := error(nil); err == nil && !found; {
 		var line []byte
@@ -150,7 +150,7 @@ func (x *sending) compacted(res *http.Response) bool {
 			found = seal.IsCompaction(rawjson.Field(bytes.TrimSpace(data), "item"))
 		}
 	}
-	w := wire.Watch(x.r.API)
+	w := wire.Watch(e.req.parsed.API)
 	_, _ = w.Write(seen.Bytes())
 	for item := range rawjson.Elements(rawjson.Field(seen.Bytes(), "output")) { // an answer that is not a stream
 		found = found || seal.IsCompaction(item)
@@ -171,16 +171,16 @@ const leastCompacted = 0.1
 // compactJob returns the job to compact the items for the client, to fit a window in which they take the share that makes
 // clients ask: the window of the model is the client's to know, and it need not be ours. Half is left, because the client
 // keeps nothing else of the work.
-func (x *sending) compactJob(items [][]byte) *job.Job {
+func (e *exchange) compactJob(items [][]byte) *job.Job {
 	const full, left = 0.9, 0.5
-	of := *x.known
-	of.claim = x.seen // for the size of the part that is not condensed
-	p := &plan{known: &of, view: x.view, handles: x.handles}
+	of := *e.req
+	of.claim = e.req.seen // for the size of the part that is not condensed
+	p := &plan{req: &of, state: e.req.seen.State, view: e.plan.view, handles: e.plan.handles}
 	j := p.job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
-	j.Body, j.Turn.NoRecall, j.Turn.Trigger = x.r.With(items), true, core.TriggerManual
-	j.Tokens = x.seen.State.Scale(counted(items))
-	j.Turn.Window = min(p.policy.Window, int(float64(j.Tokens)/full))
+	j.Body, j.Turn.NoRecall, j.Turn.Trigger = e.req.parsed.With(items), true, core.TriggerManual
+	j.Tokens = e.req.seen.State.Scale(counted(items))
+	j.Turn.Window = min(p.req.limits.policy.Window, int(float64(j.Tokens)/full))
 	j.Turn.MaxOutput = min(j.Turn.MaxOutput, max(1, j.Turn.Window-j.Tokens))
 	j.Target = int(left * float64(j.Tokens))
 	return j
@@ -195,27 +195,28 @@ func counted(items [][]byte) (n int) {
 
 // compact answers a request to compact with a sealed compaction made here, without what the client sends again. The error
 // says if that is not shorter.
-func (x *sending) compact(r *http.Request) (*http.Response, error) {
-	items := slices.DeleteFunc(slices.Clone(x.messages), func(item []byte) bool {
+func (e *exchange) compact(r *http.Request) (*http.Response, error) {
+	q := e.req
+	items := slices.DeleteFunc(slices.Clone(e.plan.messages), func(item []byte) bool {
 		return sentAgain(item) || rawjson.Text(rawjson.Field(item, "type")) == "compaction_trigger"
 	})
 	before := counted(items)
-	j := x.compactJob(items)
+	j := e.compactJob(items)
 	ctx, cancel := context.WithTimeout(r.Context(), compactFor)
 	defer cancel()
-	p, err := j.Run(ctx, x.host, job.Inline)
+	p, err := j.Run(ctx, q.g.host, job.Inline)
 	if errors.Is(err, job.ErrAsks) {
-		if x.mayAsk() {
-			p, err = j.Run(ctx, x.host, job.Whole)
+		if q.mayAsk() {
+			p, err = j.Run(ctx, q.g.host, job.Whole)
 		} else {
-			p, err = x.runner.RunBuiltin(r.Context(), j)
+			p, err = q.g.runner.RunBuiltin(r.Context(), j)
 		}
 	}
 	if err != nil && r.Context().Err() == nil {
 		if !j.Named && !errors.Is(err, job.ErrNotDue) {
-			x.fault("chain", err)
+			q.g.fault("chain", err)
 		}
-		p, err = x.runner.RunBuiltin(r.Context(), j)
+		p, err = q.g.runner.RunBuiltin(r.Context(), j)
 	}
 	if err != nil {
 		return nil, err
@@ -225,19 +226,19 @@ func (x *sending) compact(r *http.Request) (*http.Response, error) {
 	if float64(after) > (1-leastCompacted)*float64(before) {
 		return nil, fmt.Errorf("%d of %d tokens would be left", after, before)
 	}
-	if err := x.checkView(items); err != nil {
+	if err := q.check(&view{messages: items, altered: true}); err != nil {
 		return nil, err
 	}
-	sealed, err := x.secrets.seals.Seal(x.key.Tenant, items, x.start)
+	sealed, err := q.g.secrets.seals.Seal(q.from.key.Tenant, items, q.in.start)
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
-	x.stats.Add(func(s *stats.Stats) { s.Compactions++ })
-	x.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(x.t.who.Tenant))
-	x.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", x.agent.Name, "model", x.r.Model, "upstream",
-		x.t.upstream.Name, "before", j.Tokens, "after", x.seen.State.Scale(after), "provider", p.Maker.Provider, "outcome", p.Maker.Outcome, "fallback",
+	q.g.stats.Add(func(s *stats.Stats) { s.Compactions++ })
+	q.g.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(q.t.who.Tenant))
+	q.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", q.from.agent.Name, "model", q.parsed.Model, "upstream",
+		q.t.upstream.Name, "before", j.Tokens, "after", q.seen.State.Scale(after), "provider", p.Maker.Provider, "outcome", p.Maker.Outcome, "fallback",
 		p.Maker.Cause != "")
-	kind, body, err := compactionAnswer(x.t.compact, x.r, sealed, x.start)
+	kind, body, err := compactionAnswer(q.t.compact, q.parsed, sealed, q.in.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
 

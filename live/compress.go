@@ -171,11 +171,12 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		return nil
 	}
 	// It counts as a plan's request, so that nothing is done that needs a header.
-	in := incoming{Gateway: g, s: s, t: t, header: r.Header, start: s.Now()}
-	x := &known{incoming: in, agent: agents.Any, login: login{subscribed: true}, calls: true}
-	if x.r, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
-		if all := q.complete(x.r.Messages); len(q.added) > 0 {
-			x.r, err = wire.Parse(x.r.API, x.r.With(all), nil)
+	req := &request{
+		g: g, s: s, t: t, in: incoming{header: r.Header, start: s.Now()}, from: origin{agent: agents.Any, subscribed: true}, calls: true,
+	}
+	if req.parsed, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
+		if all := q.complete(req.parsed.Messages); len(q.added) > 0 {
+			req.parsed, err = wire.Parse(req.parsed.API, req.parsed.With(all), nil)
 		}
 	}
 	if err != nil {
@@ -186,11 +187,11 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	var answer *compressed
 	ctx := r.Context()
 	err = g.safely("compress", func() (err error) {
-		answer, err = q.answer(ctx, x)
+		answer, err = q.answer(ctx, req)
 		return err
 	})
-	if x.claim != nil {
-		x.claim.Release()
+	if req.claim != nil {
+		req.claim.Release()
 	}
 	if err != nil && r.Context().Err() != nil {
 		return nil
@@ -222,79 +223,79 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 }
 
 // answer returns the messages to send in place of the request's.
-func (q *question) answer(ctx context.Context, x *known) (*compressed, error) {
-	own := messages.Raw(x.r.Messages)
+func (q *question) answer(ctx context.Context, r *request) (*compressed, error) {
+	own := messages.Raw(r.parsed.Messages)
 	switch {
-	case x.s.Observe:
+	case r.s.Observe:
 		return &compressed{messages: own, skipped: "observe"}, nil
 	case len(own) > mostMessages:
 		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
 	}
-	x.key = store.Key{Tenant: x.secrets.tenantOf(x.t.who, credentials(x.t, x.header), nil), API: string(x.r.API), Session: q.session}
-	x.priced(x.r.Model)
+	r.from.key = store.Key{Tenant: r.g.secrets.tenantOf(r.t.who, credentials(r.t, r.in.header), nil), API: string(r.parsed.API), Session: q.session}
+	r.priced(r.parsed.Model)
 	var err error
-	if x.limits, err = limitsOf(x); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
+	if r.limits, err = limitsOf(r); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
-	if x.r.API == wire.Messages {
-		x.r.HeadMarkers = unknownMarkers
+	if r.parsed.API == wire.Messages {
+		r.parsed.HeadMarkers = unknownMarkers
 		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
-		thinks := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Thinking })
-		if x.guessed = !x.caching.Bound && x.r.Thinking == "" && thinks; x.guessed {
-			x.r.Thinking = "enabled"
+		thinks := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Thinking })
+		if r.guessed = !r.tariff.caching.Bound && r.parsed.Thinking == "" && thinks; r.guessed {
+			r.parsed.Thinking = "enabled"
 		}
 	}
-	x.rolling = lineage.Roll(x.r.Messages)
-	x.pins = q.pins
+	r.rolling = lineage.Roll(r.parsed.Messages)
+	r.pins = q.pins
 	if q.budget > 0 {
-		x.policy.Limit = min(x.policy.Limit, q.budget)
+		r.limits.policy.Limit = min(r.limits.policy.Limit, q.budget)
 	}
 	if q.session == "" {
-		x.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
-		return q.alone(ctx, x.planned(x.claim.State))
+		r.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
+		return q.alone(ctx, r.planned(r.claim.State))
 	}
-	q.apply(x)
-	return q.resume(ctx, x, own)
+	q.apply(r)
+	return q.resume(ctx, r, own)
 }
 
 // apply applies the options of a call that names a session.
-func (q *question) apply(x *known) {
+func (q *question) apply(r *request) {
 	if q.budget > 0 {
-		x.policy.Window, x.policy.Threshold = min(x.policy.Window, q.budget), min(x.policy.Threshold, q.budget)
+		r.limits.policy.Window, r.limits.policy.Threshold = min(r.limits.policy.Window, q.budget), min(r.limits.policy.Threshold, q.budget)
 	}
 	if q.ratio > 0 && q.ratio < 1 || q.recent > 0 {
-		s := *x.s
-		if due := cmp.Or(x.policy.Threshold, x.policy.Limit); q.ratio > 0 {
-			x.policy.Target = 100 * q.ratio * float64(due) / float64(max(1, x.policy.Window))
+		s := *r.s
+		if due := cmp.Or(r.limits.policy.Threshold, r.limits.policy.Limit); q.ratio > 0 {
+			r.limits.policy.Target = 100 * q.ratio * float64(due) / float64(max(1, r.limits.policy.Window))
 		}
 		s.Ingest.Off = s.Ingest.Off || q.recent > 0
-		x.s = &s
+		r.s = &s
 	}
-	x.session = q.session
-	x.reads = x.secrets.readerOf(&x.s.Recall, x.t)
-	x.handles = q.recalls && x.reads != "" && !x.s.Recall.NoMCP
+	r.from.session = q.session
+	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
+	r.handles = q.recalls && r.reads != "" && !r.s.Recall.NoMCP
 }
 
 // resume returns the messages that continue the session; own are the caller's. The state is stored now: the gateway does
 // not see the vendor's answer, which would store it later.
-func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compressed, error) {
-	in := x.sessions.Of(x.key, x.start)
-	if err := x.sessions.Reach(ctx, in, x.r, x.rolling); err != nil {
+func (q *question) resume(ctx context.Context, r *request, own [][]byte) (*compressed, error) {
+	in := r.g.sessions.Of(r.from.key, r.in.start)
+	if err := r.g.sessions.Reach(ctx, in, r.parsed, r.rolling); err != nil {
 		return nil, err
 	}
-	if err := x.take(ctx, in); err != nil {
+	if err := r.take(ctx, in); err != nil {
 		return nil, err
 	}
-	before := x.claim.State.Rolling
-	if v := x.viewOf(x.claim.State); x.guessed && (v.tokens > x.policy.Limit || x.check(&v) != nil) {
+	before := r.claim.State.Rolling
+	if v := r.viewOf(r.claim.State); r.guessed && (v.tokens > r.limits.policy.Limit || r.check(&v) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
-		x.r.Thinking = ""
+		r.parsed.Thinking = ""
 	}
-	p, err := x.decide(ctx)
+	p, err := r.decide(ctx)
 	if err != nil {
-		x.fault("compress", err)
-		if p = x.frozen(); p.messages == nil {
+		r.g.fault("compress", err)
+		if p = r.frozen(); p.messages == nil {
 			return nil, err
 		}
 	}
@@ -302,7 +303,7 @@ func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compres
 		p.messages = own
 	}
 	a := &compressed{
-		messages: p.messages, changed: p.altered, before: x.claim.State.Estimate(p.original), after: p.tokens,
+		messages: p.messages, changed: p.altered, before: p.state.Estimate(p.original), after: p.tokens,
 		applied: applied(p),
 	}
 	if p.next == nil {
@@ -317,27 +318,27 @@ func (q *question) resume(ctx context.Context, x *known, own [][]byte) (*compres
 
 // replayed returns how many messages at the front are the same as in the last answer, whose request had the rolling
 // hashes before.
-func replayed(x *plan, before []wire.Hash) int {
+func replayed(p *plan, before []wire.Hash) int {
 	n := 0
-	for n < min(len(before), len(x.rolling)) && before[n] == x.rolling[n] {
+	for n < min(len(before), len(p.req.rolling)) && before[n] == p.req.rolling[n] {
 		n++
 	}
-	if e := x.claim.State.Epoch; e != nil && n >= e.Cut {
+	if e := p.state.Epoch; e != nil && n >= e.Cut {
 		n += len(e.Block) - e.Cut
 	}
-	return min(n, len(x.messages))
+	return min(n, len(p.messages))
 }
 
 // applied names the changes.
-func applied(x *plan) []string {
+func applied(p *plan) []string {
 	var all []string
 	switch {
-	case x.epoch != nil:
-		all = append(all, "condense:"+x.epoch.Reason)
-	case x.altered:
+	case p.epoch != nil:
+		all = append(all, "condense:"+p.epoch.Reason)
+	case p.altered:
 		all = append(all, "condense:replay")
 	}
-	if x.ingested > 0 {
+	if p.ingested > 0 {
 		all = append(all, "condense:results")
 	}
 	return all
@@ -348,15 +349,15 @@ func applied(x *plan) []string {
 const unknownMarkers = 1 << 10
 
 // handlesIn returns the handles that the view has and the client's own messages do not mention.
-func handlesIn(x *plan, own [][]byte) ([]string, error) {
-	if !x.handles || !x.altered {
+func handlesIn(p *plan, own [][]byte) ([]string, error) {
+	if !p.handles || !p.altered {
 		return nil, nil
 	}
-	all, err := library.Promises(x.r.API, x.messages)
+	all, err := library.Promises(p.req.parsed.API, p.messages)
 	if err != nil {
 		return nil, err
 	}
-	said, err := library.Promises(x.r.API, own)
+	said, err := library.Promises(p.req.parsed.API, own)
 	if err != nil {
 		return nil, err
 	}

@@ -23,10 +23,10 @@ import (
 
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
-func (x *known) order(do string) *session.Order {
-	c := x.claim
-	o := x.claim.Control().Order
-	if o == nil || o.Do != do || o.Number <= c.State.Orders || c.Unread || x.s.Observe || c.Kind != lineage.Continue &&
+func (p *plan) order(do string) *session.Order {
+	c := p.req.claim
+	o := c.Control().Order
+	if o == nil || o.Do != do || o.Number <= p.state.Orders || c.Unread || p.req.s.Observe || c.Kind != lineage.Continue &&
 		c.Kind != lineage.Rewind {
 		return nil
 	}
@@ -34,40 +34,41 @@ func (x *known) order(do string) *session.Order {
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (x *known) paused() bool { return x.claim.Control().Paused }
+func (r *request) paused() bool { return r.claim.Control().Paused }
 
-// obeyed notes that an order was carried out, or else, in result, why it had no effect.
-func (x *plan) obeyed(o *session.Order, result string) {
+// completeOrder notes that an order was carried out, or else, in result, why it had no effect.
+func (p *plan) completeOrder(o *session.Order, result string) {
 	done := *o
-	done.Waits, done.Done, done.Result, done.Before = "", x.start, result, x.tokens
-	x.obeys = &done
+	done.Waits, done.Done, done.Result, done.Before = "", p.req.in.start, result, p.tokens
+	p.obeys = &done
 }
 
-// dropped notes that an order is given up, and why.
-func (x *plan) dropped(o *session.Order, why string) {
-	x.obeyed(o, why)
-	x.obeys.After = x.tokens
-	x.claim.State.Orders, x.durable = o.Number, true
+// rejectOrder notes that an order is given up, and why.
+func (p *plan) rejectOrder(o *session.Order, why string) {
+	p.completeOrder(o, why)
+	p.obeys.After = p.tokens
+	p.state.Orders, p.durable = o.Number, true
 }
 
-// waits notes why an order has to wait for another request.
-func (x *plan) waits(o *session.Order, why string) {
+// deferOrder notes why an order has to wait for another request.
+func (p *plan) deferOrder(o *session.Order, why string) {
 	if o.Waits != why {
 		waiting := *o
 		waiting.Waits = why
-		x.obeys = &waiting
+		p.obeys = &waiting
 	}
 }
 
 // reportOrder stores the outcome of an order for the user to see. Whether the order counts as done is in the lineage's
 // state.
-func (x *plan) reportOrder(ctx context.Context) {
-	o := x.obeys
-	if x.obeys = nil; o == nil {
+func (p *plan) reportOrder(ctx context.Context) {
+	r := p.req
+	o := p.obeys
+	if p.obeys = nil; o == nil {
 		return
 	}
-	c := x.claim
-	known, err := session.Change(ctx, x.store, c.Session.Key, c.State.Family, x.start, func(all *session.Control) error {
+	c := r.claim
+	known, err := session.Change(ctx, r.g.store, c.Session.Key, p.state.Family, r.in.start, func(all *session.Control) error {
 		same := all.Order != nil && all.Order.Number == o.Number
 		switch {
 		case !o.Done.IsZero():
@@ -81,65 +82,66 @@ func (x *plan) reportOrder(ctx context.Context) {
 		return nil
 	})
 	if err != nil {
-		x.fault("order", err)
+		r.g.fault("order", err)
 		return
 	}
 	c.SetControl(known)
 	if !o.Done.IsZero() {
-		x.s.Reports.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
+		r.s.Reports.Logger.InfoContext(ctx, "order", "do", o.Do, "changed", o.Changed, "before", o.Before, "after", o.After, "result", o.Result)
 	}
 }
 
 // undoIfAsked undoes the last epoch if the user ordered that, and reports whether it did.
-func (x *plan) undoIfAsked() (bool, error) {
-	o := x.order(session.OrderUndo)
+func (p *plan) undoIfAsked() (bool, error) {
+	r := p.req
+	o := p.order(session.OrderUndo)
 	if o == nil {
 		return false, nil
 	}
-	c := x.claim
-	next, err := c.State.Undo(c.Former(), x.r, x.rolling, x.start)
+	c := r.claim
+	next, err := p.state.Undo(c.Former(), r.parsed, r.rolling, r.in.start)
 	switch {
 	case errors.Is(err, lineage.ErrNothing):
-		x.dropped(o, "there is no condensation to undo")
+		p.rejectOrder(o, "there is no condensation to undo")
 		return false, nil
 	case errors.Is(err, lineage.ErrRound):
-		x.waits(o, "the model thinks in this turn: it can be had when the turn is over")
+		p.deferOrder(o, "the model thinks in this turn: it can be had when the turn is over")
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	trial := x.viewOf(next)
+	trial := r.viewOf(next)
 	size := trial.tokens
-	if size > x.policy.Limit || size > x.policy.Window {
-		x.dropped(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(x.policy.Limit, x.policy.Window)))
+	if size > r.limits.policy.Limit || size > r.limits.policy.Window {
+		p.rejectOrder(o, fmt.Sprintf("without it the request has about %d tokens, and at most %d fit", size, min(r.limits.policy.Limit, r.limits.policy.Window)))
 		return false, nil
 	}
-	if x.check(&trial) != nil {
-		x.waits(o, "the vendor would refuse the request in the middle of this turn")
+	if r.check(&trial) != nil {
+		p.deferOrder(o, "the vendor would refuse the request in the middle of this turn")
 		return false, nil //nolint:nilerr // another request will do
 	}
 	next.Orders = o.Number
-	x.next, x.undone = next, true
-	x.obeyed(o, "")
-	x.obeys.Before, x.obeys.After, x.obeys.Changed = x.tokens, size, true
-	x.view = trial
+	p.next, p.undone = next, true
+	p.completeOrder(o, "")
+	p.obeys.Before, p.obeys.After, p.obeys.Changed = p.tokens, size, true
+	p.view = trial
 	return true, nil
 }
 
-// wished adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
-func (x *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
-	c, o := x.claim, x.order(session.OrderNow)
-	refused := overflow || c.Overflowed() || x.tokens > x.policy.Window
+// applyUserOrders adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
+func (p *plan) applyUserOrders(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
+	c, o := p.req.claim, p.order(session.OrderNow)
+	refused := overflow || c.Overflowed() || p.tokens > p.req.limits.policy.Window
 	switch {
-	case o != nil && (d.Reason != epoch.Forced || x.paused() && !refused): // a paused one waits for what was ordered
+	case o != nil && (d.Reason != epoch.Forced || p.req.paused() && !refused): // a paused one waits for what was ordered
 		d.Reason, d.Wait, d.Turns = epoch.Asked, epoch.NoWait, 0
 	case o != nil:
-	case x.paused() && !refused, c.State.Held && d.Reason != epoch.Forced:
+	case p.req.paused() && !refused, p.state.Held && d.Reason != epoch.Forced:
 		d.Reason = epoch.None
 	}
 	if o != nil {
 		if d.Target = o.Tokens; o.Percent > 0 {
-			d.Target = int(o.Percent / 100 * float64(x.policy.Window))
+			d.Target = int(o.Percent / 100 * float64(p.req.limits.policy.Window))
 		}
 	}
 	return d, o
@@ -147,17 +149,17 @@ func (x *plan) wished(d epoch.Decision, overflow bool) (epoch.Decision, *session
 
 // hostFor returns the host for an order: one with only the order's provider, or the gateway's own. The caller must call
 // leave when done.
-func (x *known) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
+func (r *request) hostFor(ctx context.Context, o *session.Order) (host *condense.Host, leave func() error, err error) {
 	none := func() error { return nil }
 	if o.Provider == "" {
-		return x.host, none, nil
+		return r.g.host, none, nil
 	}
-	c := x.host.Config()
+	c := r.g.host.Config()
 	p, err := c.Provider(o.Provider)
 	if err != nil {
 		return nil, none, err
 	}
-	host, err = x.host.With(context.WithoutCancel(ctx), c.Override(config.Override{Chain: []config.Provider{*p}}))
+	host, err = r.g.host.With(context.WithoutCancel(ctx), c.Override(config.Override{Chain: []config.Provider{*p}}))
 	if err != nil {
 		return nil, none, err
 	}
@@ -165,8 +167,8 @@ func (x *known) hostFor(ctx context.Context, o *session.Order) (host *condense.H
 }
 
 // orderedJob returns the job that carries out an order to condense.
-func (x *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
-	j := x.job(d, overflow)
+func (p *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
+	j := p.job(d, overflow)
 	j.Order = o.Number
 	if o.Profile != "" {
 		j.Turn.Profile, j.Turn.Mode = o.Profile, ""
@@ -176,24 +178,24 @@ func (x *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *jo
 
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
 // the result: then the error is [job.ErrAsks].
-func (x *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
-	if o.Profile != "" && !slices.Contains(x.host.Config().Profiles(), o.Profile) {
+func (p *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {
+	if o.Profile != "" && !slices.Contains(p.req.g.host.Config().Profiles(), o.Profile) {
 		return nil, fmt.Errorf("this gateway has no profile %q", plain.Clip(o.Profile))
 	}
-	host, leave, err := x.hostFor(ctx, o)
+	host, leave, err := p.req.hostFor(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	p, err := x.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return j.Run(ctx, host, job.Inline) })
+	made, err := p.req.g.runner.NextTurn(ctx, j, func(ctx context.Context) (*job.Prepared, error) { return j.Run(ctx, host, job.Inline) })
 	if !errors.Is(err, job.ErrAsks) {
-		return p, errors.Join(err, leave())
+		return made, errors.Join(err, leave())
 	}
-	if !x.mayAsk() {
+	if !p.req.mayAsk() {
 		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
 	}
-	started := x.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) {
-		p, err := j.Run(ctx, host, job.Whole)
-		return p, errors.Join(err, leave())
+	started := p.req.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) {
+		made, err := j.Run(ctx, host, job.Whole)
+		return made, errors.Join(err, leave())
 	})
 	if !started {
 		return nil, errors.Join(job.ErrAsks, leave())
@@ -202,12 +204,12 @@ func (x *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Pre
 }
 
 // protected returns the request's pins combined with the user's protections.
-func (x *known) protected() job.Pins {
-	all := x.claim.Control().Protections
+func (r *request) protected() job.Pins {
+	all := r.claim.Control().Protections
 	if len(all) == 0 {
-		return x.pins
+		return r.pins
 	}
-	own := x.pins
+	own := r.pins
 	var texts []string
 	is := map[string]bool{}
 	for _, p := range all {
@@ -215,11 +217,11 @@ func (x *known) protected() job.Pins {
 			texts = append(texts, p.Text)
 			continue
 		}
-		at := slices.IndexFunc(x.rolling, func(h wire.Hash) bool { return session.At(h) == p.At })
+		at := slices.IndexFunc(r.rolling, func(h wire.Hash) bool { return session.At(h) == p.At })
 		if at < 0 {
 			continue // the client went back to a point before the message
 		}
-		doc, err := messages.Read(x.r.API, [][]byte{x.r.Messages[at].Raw})
+		doc, err := messages.Read(r.parsed.API, [][]byte{r.parsed.Messages[at].Raw})
 		if err != nil {
 			continue
 		}
@@ -243,12 +245,12 @@ func (x *known) protected() job.Pins {
 }
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
-func (x *known) isProtected(raw []byte) bool {
-	all := x.claim.Control().Protections
+func (r *request) isProtected(raw []byte) bool {
+	all := r.claim.Control().Protections
 	if !slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" }) {
 		return false
 	}
-	doc, err := messages.Read(x.r.API, [][]byte{raw})
+	doc, err := messages.Read(r.parsed.API, [][]byte{raw})
 	if err != nil {
 		return true
 	}
@@ -262,28 +264,28 @@ func (x *known) isProtected(raw []byte) bool {
 }
 
 // describe updates the conversation's description, before its state is stored.
-func (x *plan) describe() {
-	c := x.claim
+func (p *plan) describe() {
+	c := p.req.claim
 	a := session.About{}
 	if known := c.Said(); known != nil {
 		a = *known
 	}
 	if a.Agent == "" {
-		a.Folder, a.Title = folderOf(x.r), titleOf(x.r)
+		a.Folder, a.Title = folderOf(p.req.parsed), titleOf(p.req.parsed)
 	}
-	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = x.agent.Name, cmp.Or(x.mode,
-		x.profile), x.policy.Window, x.policy.Limit, x.policy.Threshold
-	a.Tokens, a.Original, a.Waits = x.tokens, c.State.Estimate(x.original), string(x.awaits)
-	f := x.facts(false)
+	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = p.req.from.agent.Name, cmp.Or(p.req.limits.mode,
+		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
+	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
+	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers
-	if len(x.resolved.Chain) > 0 {
-		a.Chain = x.resolved.Chain[0].Name
+	if len(p.req.limits.resolved.Chain) > 0 {
+		a.Chain = p.req.limits.resolved.Chain[0].Name
 	}
-	if x.epoch != nil {
-		a.Provider, a.Failing = x.epoch.Provider, nil
+	if p.epoch != nil {
+		a.Provider, a.Failing = p.epoch.Provider, nil
 	}
-	if p, known := x.prices(x.tokens); known {
-		a.Input, a.Write, a.Read = p.input, p.write, p.read
+	if price, known := p.req.tariff.prices(p.tokens); known {
+		a.Input, a.Write, a.Read = price.input, price.write, price.read
 	}
 	c.Describe(a)
 }

@@ -113,7 +113,7 @@ func Route(r *http.Request) { (&settings{}).route(r) }
 
 // Reaches returns the host of the upstream that a request is for; empty if it is for none.
 func Reaches(g *Gateway, r *http.Request) string {
-	if t := g.current.Load().route(r); t.stray == nil && t.upstream != nil {
+	if t := g.current.Load().route(r); t.rejection == nil && t.upstream != nil {
 		if to, err := t.upstream.Address(t.path, &t.endpoint, ""); err == nil {
 			return to.Host
 		}

@@ -11,14 +11,14 @@ import (
 
 // failed notes that an epoch for the model was due and could not begin; forced says that the vendor would refuse the request without it.
 // When that lasts, the log says it once for the conversation.
-func (x *known) failed(ctx context.Context, model string, err error, forced bool) {
-	if ctx.Err() != nil || x.claim == nil || session.Unstored(err) || errors.Is(err, store.ErrConflict) {
+func (r *request) failed(ctx context.Context, model string, err error, forced bool) {
+	if ctx.Err() != nil || r.claim == nil || session.Unstored(err) || errors.Is(err, store.ErrConflict) {
 		return
 	}
-	f := x.claim.Fail(stats.Shown(err.Error()), forced, x.start)
-	if f.Lasting() && x.claim.First("failing") {
-		x.s.Reports.Logger.WarnContext(ctx, "a conversation is not condensed, because its epochs fail: at the limit it is truncated",
-			"conversation", x.claim.Conversation, "agent", x.agent.Name, "model", model, "times", f.Count, "since", f.Since, "err", f.Why,
+	f := r.claim.Fail(stats.Shown(err.Error()), forced, r.in.start)
+	if f.Lasting() && r.claim.First("failing") {
+		r.s.Reports.Logger.WarnContext(ctx, "a conversation is not condensed, because its epochs fail: at the limit it is truncated",
+			"conversation", r.claim.Conversation, "agent", r.from.agent.Name, "model", model, "times", f.Count, "since", f.Since, "err", f.Why,
 			"remedy", "see the provider's error; or the agent's own compaction, or a new session")
 	}
 }

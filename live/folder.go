@@ -27,19 +27,19 @@ func namedIn(r *wire.Request) string {
 
 // folder returns the folder in which providers may read the files that the agent has read: the folder named by the request
 // if it is Source, Folder or below them, else Folder. It can be empty.
-func (o *Options) folder(r *wire.Request) string {
-	if o.Source == "" && o.Folder == "" {
+func (s *settings) folder(r *wire.Request) string {
+	if s.Source == "" && s.Folder == "" {
 		return ""
 	}
 	named := namedIn(r)
 	if named == "" {
-		return o.Folder
+		return s.Folder
 	}
 	found, err := filepath.EvalSymlinks(named)
 	if err != nil || !filepath.IsAbs(found) {
 		return ""
 	}
-	for _, allowed := range []string{o.Folder, o.Source} {
+	for _, allowed := range []string{s.Folder, s.Source} {
 		if allowed == "" {
 			continue
 		}

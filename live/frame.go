@@ -14,7 +14,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
@@ -158,10 +157,12 @@ func (k *socket) admitted(s *settings) error {
 		return nil
 	}
 	w := (&lane{k: k}).writer()
-	out := &audit.Outcome{ResponseWriter: w, Refused: "token"}
-	r, span := k.g.began(k.r, &t)
-	t.refuse(out, status, text)
-	k.g.served(s, &t, r, out, time.Now(), span)
+	v := k.g.admit(w, k.r, s, &t) // it says so
+	defer v.end()
+	if v.leave != nil { // the token is accepted again
+		v.leave()
+		return nil
+	}
 	return errors.Join(&frameError{websocket.StatusPolicyViolation, text}, w.finish())
 }
 
@@ -173,19 +174,15 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 	if t.upstream == nil || *t.upstream.Base != *k.upstream.Base {
 		return &frameError{websocket.StatusServiceRestart, "condense: " + errMoved.Error()}
 	}
-	k.g.received(k.who, len(data))
+	k.g.countBytes(k.who, len(data))
 	if clientEvents[event] {
 		w := (&lane{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
-		out := &audit.Outcome{ResponseWriter: w}
-		r, span := k.g.began(k.r, &t)
-		defer k.g.served(s, &t, r, out, time.Now(), span)
-		leave, no := k.g.enter(k.r, &t)
-		if no != nil {
-			out.Refused = "limit " + no.Limit
-			answerDenied(out, &t, no)
+		v := k.g.admit(w, k.r, s, &t)
+		defer v.end()
+		if v.leave == nil {
 			return w.finish()
 		}
-		leave()
+		v.leave()
 		k.g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	}
 	if event != "response.processed" { // it may add to the answers in progress
@@ -207,11 +204,14 @@ func (k *socket) extra(event []byte) {
 	s := k.g.current.Load()
 	t := s.route(k.r)
 	t.who = k.who
-	in := incoming{Gateway: k.g, s: s, t: &t, header: k.r.Header, start: s.Now(), weight: &payload.Weight{}}
-	x := &sending{plan: &plan{known: &known{incoming: in, agent: agents.Of(k.r.Header, nil), r: &wire.Request{API: wire.Responses, Stream: true}}}}
-	x.watcher, x.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
-	_, _ = x.watcher.sink.Write(stream(event))
-	x.count(x.watcher.answer())
+	r := &request{
+		g: k.g, s: s, t: &t, in: incoming{header: k.r.Header, start: s.Now(), weight: &payload.Weight{}},
+		from: origin{agent: agents.Of(k.r.Header, nil)}, parsed: &wire.Request{API: wire.Responses, Stream: true},
+	}
+	e := &exchange{req: r, plan: &plan{req: r}}
+	e.watcher, e.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
+	_, _ = e.watcher.sink.Write(stream(event))
+	e.count(e.watcher.answer())
 }
 
 // probe reports to left that the token is not accepted any more, or that the client is away while the gateway reads no

@@ -30,7 +30,6 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/admin"
-	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/chain"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
@@ -95,10 +94,10 @@ type findings struct {
 
 // service is the state of the gateway for its operators.
 type service struct {
-	draining atomic.Bool
-	unusable atomic.Bool // the store cannot be used, and the log says so
-	causes   stats.Causes
-	strays   sync.Map // refusals already logged, by reason and kind; there are few
+	draining   atomic.Bool
+	unusable   atomic.Bool // the store cannot be used, and the log says so
+	causes     stats.Causes
+	rejections sync.Map // refusals already logged, by reason and kind; there are few
 }
 
 // work is done next to requests.
@@ -247,38 +246,21 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := s.route(r)
-	out := &audit.Outcome{ResponseWriter: w}
 	if g.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	r, span := g.began(r, &t)
 	r.Body = payload.Patiently(r, w, g.patience)
-	defer g.served(s, &t, r, out, time.Now(), span)
-	if s.rejects(out, r, &t) {
+	v := g.admit(w, r, s, &t)
+	defer v.end()
+	if v.leave == nil {
 		return
 	}
-	switch {
-	case t.own:
-		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
-		return
-	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
-		out.WriteHeader(http.StatusOK)
-		return
-	case t.stray != nil:
-		g.turnAway(out, r, s, &t)
-		return
-	}
-	leave, no := g.enter(r, &t)
-	if no != nil {
-		out.Refused = "limit " + no.Limit
-		answerDenied(out, &t, no)
-		return
-	}
-	defer leave()
+	defer v.leave()
+	out, r := v.out, v.r
 	g.measure(&telemetry.Active, 1)
 	defer g.measure(&telemetry.Active, -1)
 	if s.limitsFor(t.who.Tenant).Bytes > 0 {
-		r.Body = tenant.Meter(r.Body, func(n int) { g.received(t.who, n) })
+		r.Body = tenant.Meter(r.Body, func(n int) { g.countBytes(t.who, n) })
 	}
 	switch {
 	case t.mcp:
@@ -290,35 +272,4 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.forward(out, r, &t, nil)
 	}
-}
-
-// rejects answers a request that must not be served, and notes the reason for the audit. Otherwise it reports false.
-func (s *settings) rejects(out *audit.Outcome, r *http.Request, t *target) bool {
-	status, text := s.refuse(r, t)
-	switch status {
-	case 0:
-		return false
-	case http.StatusUnauthorized:
-		out.Refused = "token"
-	default:
-		out.Refused = "access"
-	}
-	t.refuse(out, status, text)
-	return true
-}
-
-// refuse returns the HTTP status and message for a request that must not be answered. Otherwise it returns 0 and sets
-// t.who to the caller.
-func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
-	var ok bool
-	if t.who, text, ok = s.door.Admit(t.token); !ok {
-		return http.StatusUnauthorized, "condense: " + text + "; send it in the header X-Condense-Token or in the base URL: /token/TOKEN"
-	}
-	if t.who.Admin && s.door.Tokens != nil {
-		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
-	}
-	if status, text = s.door.Outside(r); status == 0 && access.IsUpgrade(r) {
-		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP"
-	}
-	return status, text
 }

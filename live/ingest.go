@@ -18,20 +18,20 @@ import (
 
 // ingest shortens tool results that were never sent. The shortened form depends only on the result's round of tools
 // and on the user's newest message before it, so it is the same after a restart.
-func (x *plan) ingest(ctx context.Context) error {
-	o := x.s.Ingest
-	if x.handles && o.MaxResult == 0 {
-		o.MaxResult = x.s.Recall.MaxResult
+func (p *plan) ingest(ctx context.Context) error {
+	o := p.req.s.Ingest
+	if p.handles && o.MaxResult == 0 {
+		o.MaxResult = p.req.s.Recall.MaxResult
 	}
 	if o.Off && o.MaxResult == 0 {
 		return nil
 	}
 	var shortened [][]byte
-	from := wire.OpenRound(x.r.Messages)
-	short := sync.OnceValues(func() ([][]byte, error) { return x.shorten(ctx, from, o) })
+	from := wire.OpenRound(p.req.parsed.Messages)
+	short := sync.OnceValues(func() ([][]byte, error) { return p.req.shorten(ctx, from, o) })
 	var errs error
-	x.claim.State.Shorten(x.r, x.rolling, func(i int) []byte {
-		if i < from || len(x.r.Messages[i].Results) == 0 {
+	p.state.Shorten(p.req.parsed, p.req.rolling, func(i int) []byte {
+		if i < from || len(p.req.parsed.Messages[i].Results) == 0 {
 			return nil
 		}
 		all, err := short()
@@ -39,17 +39,17 @@ func (x *plan) ingest(ctx context.Context) error {
 			errs = err
 			return nil
 		}
-		if raw := all[i-from]; raw != nil && !x.isProtected(x.r.Messages[i].Raw) {
-			x.ingested++
+		if raw := all[i-from]; raw != nil && !p.req.isProtected(p.req.parsed.Messages[i].Raw) {
+			p.ingested++
 			shortened = append(shortened, raw)
 			return raw
 		}
 		return nil
 	})
-	if errs != nil || !x.handles || len(shortened) == 0 {
+	if errs != nil || !p.handles || len(shortened) == 0 {
 		return errs
 	}
-	return x.keepRound(from, shortened)
+	return p.keepRound(from, shortened)
 }
 
 // closing is a model's answer that completes a round of tools. It is appended because the last request of a
@@ -63,36 +63,36 @@ var closing = map[wire.API]string{
 }
 
 // shorten returns the shorter forms of the messages from an index on; nil for messages that have none.
-func (x *known) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
-	host, err := x.ingesters.get(ctx, o)
+func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
+	host, err := r.g.ingesters.get(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	round := x.r.Messages[from:]
-	raw := append(messages.Raw(round), []byte(closing[x.r.API]))
+	round := r.parsed.Messages[from:]
+	raw := append(messages.Raw(round), []byte(closing[r.parsed.API]))
 	// The user's last message shows why the results are read.
 	asked := 0
-	for _, m := range slices.Backward(x.r.Messages[:from]) {
+	for _, m := range slices.Backward(r.parsed.Messages[:from]) {
 		if m.Role == "user" && m.Typed && len(m.Results) == 0 {
 			raw, asked = slices.Insert(raw, 0, m.Raw), 1
 			break
 		}
 	}
-	doc, err := messages.Read(x.r.API, raw)
+	doc, err := messages.Read(r.parsed.API, raw)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.s.Bounds.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, r.s.Bounds.Deadline)
 	defer cancel()
 	turn := ingest.Turn()
-	turn.NoRecall = !x.handles
+	turn.NoRecall = !r.handles
 	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), turn)
 	short := make([][]byte, len(round))
 	if err != nil || !report.Acted {
 		return short, err
 	}
 	var out bytes.Buffer
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[x.r.API], Apart: true}); err != nil {
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[r.parsed.API], Apart: true}); err != nil {
 		return nil, err
 	}
 	var after []json.RawMessage

@@ -209,7 +209,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	g, server := serveWith(t, front.URL, withWindow(window), func(o *live.Options) {
 		m = newMeter(t, o)
 		o.Access.Tokens, o.Store.Path, o.Store.Key, o.Reports.Watch, o.Upstreams.URLs["dead"] = tokens.path, address, key, pages, "http://127.0.0.1:1"
-		o.Reports.Pages = pages.Pages("", func() live.Stats { return g.Stats() }, func() bool { return true })
+		o.Reports.Pages = pages.Pages("", func() live.Stats { return g.Stats() })
 		o.Reports.Logger, o.Reports.Audit = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), slog.New(slog.NewJSONHandler(audit, nil))
 	})
 	admin := adminOf(t, g)
@@ -290,7 +290,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 	if err := g.Close(); err != nil { // writes the statistics too
 		t.Fatal(err)
 	}
-	if err := pages.Close(t.Context()); err != nil { // and this what was measured
+	if err := pages.Close(); err != nil { // and this what was measured
 		t.Fatal(err)
 	}
 	spans, err := json.Marshal(m.spans.GetSpans())

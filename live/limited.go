@@ -3,11 +3,8 @@ package live
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/store"
@@ -23,66 +20,49 @@ func (s *settings) limitsFor(tenant string) tenant.Limits {
 	return s.Access.Limits
 }
 
-// answerDenied refuses a request. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
-// X-Should-Retry then tells them not to.
-func answerDenied(w http.ResponseWriter, t *target, no *tenant.Denied) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
-	if no.Wait > time.Minute {
-		w.Header().Set("X-Should-Retry", "false")
-	}
-	t.refuse(w, http.StatusTooManyRequests, no.Text)
-}
-
-// enter counts a request until leave is called, unless a limit refuses it. Like received it uses the current settings: a request that
-// began before a reload must not bring the old limits back.
-func (g *Gateway) enter(r *http.Request, t *target) (leave func(), no *tenant.Denied) {
-	s, c := g.current.Load(), t.who
-	return g.tenants.Enter(c, g.secrets.tenantOf(c, credentials(t, r.Header), nil), s.limitsFor(c.Tenant), s.Now())
-}
-
-// received counts n bytes of a request.
-func (g *Gateway) received(c tenant.Caller, n int) {
+// countBytes counts n bytes of a request.
+func (g *Gateway) countBytes(c tenant.Caller, n int) {
 	s := g.current.Load()
 	g.tenants.Received(c.Tenant, s.limitsFor(c.Tenant), s.Now(), n)
 }
 
 // paid adds the cost of an answer, in US dollars, to the tenant's usage, of which so much was reserved.
-func (x *known) paid(cost, reserved float64) {
+func (r *request) paid(cost, reserved float64) {
 	if cost > 0 || reserved > 0 {
-		x.tenants.Paid(x.t.who.Tenant, x.current.Load().limitsFor(x.t.who.Tenant), x.s.Now(), cost, reserved)
+		r.g.tenants.Paid(r.t.who.Tenant, r.g.current.Load().limitsFor(r.t.who.Tenant), r.s.Now(), cost, reserved)
 	}
 }
 
 // settle pays an answer in place of what was reserved for it.
-func (x *sending) settle(cost float64) {
-	x.paid(cost, x.reserved)
-	x.reserved = 0
+func (e *exchange) settle(cost float64) {
+	e.req.paid(cost, e.reserved)
+	e.reserved = 0
 }
 
 // reserve sets the estimated cost of the request with the answer so far, of which so many bytes are written, if its tenant has a limit of cost: a client that
 // has the end of an answer may send the next request before the answer is counted.
-func (x *sending) reserve(written int, a wire.Answer) {
-	l := x.current.Load().limitsFor(x.t.who.Tenant)
-	if l.Cost == 0 || x.free || x.t.count {
+func (e *exchange) reserve(written int, a wire.Answer) {
+	l := e.req.g.current.Load().limitsFor(e.req.t.who.Tenant)
+	if l.Cost == 0 || e.free || e.req.t.count {
 		return
 	}
 	if a.Input == 0 {
-		a.Input = x.size(a.Model)
+		a.Input = e.size(a.Model)
 	}
 	a.Output = max(a.Output, written/count.BytesPerToken)
-	if cost, known := x.cost(a); known && cost > x.reserved {
-		x.tenants.Reserve(x.t.who.Tenant, l, cost-x.reserved)
-		x.reserved = cost
+	if cost, known := e.req.cost(a); known && cost > e.reserved {
+		e.req.g.tenants.Reserve(e.req.t.who.Tenant, l, cost-e.reserved)
+		e.reserved = cost
 	}
 }
 
 // mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
 // condensation.
-func (x *known) mayAsk() bool {
-	name := x.t.who.Tenant
-	may := x.tenants.MayAsk(name, x.current.Load().limitsFor(name), x.s.Now(), x.s.limitsFor(name).ModelEpochs)
+func (r *request) mayAsk() bool {
+	name := r.t.who.Tenant
+	may := r.g.tenants.MayAsk(name, r.g.current.Load().limitsFor(name), r.s.Now(), r.s.limitsFor(name).ModelEpochs)
 	if !may {
-		x.limited(x.t.who, "model_epochs")
+		r.g.limited(r.t.who, "model_epochs")
 	}
 	return may
 }

@@ -25,10 +25,7 @@ type limits struct {
 	profile, mode string
 	resolved      *resolved
 	policy        epoch.Policy
-	listed        int  // window in tokens, from the table or the section models; 0 if unknown
-	declared      bool // listed comes from the section models
-	output        int  // tokens of the window that are kept free for the answer
-	tariff
+	output        int // tokens of the window that are kept free for the answer
 }
 
 // Resolved holds the values of a profile and mode.
@@ -91,26 +88,26 @@ func (p *profiles) known(kind string, name *string, names func() []string, log *
 }
 
 // limitsOf returns the limits of a request.
-func limitsOf(x *known) (limits, error) {
-	choice := x.s.choose(x.t, x.agent.Name, x.r)
-	r, err := x.profiles.resolve(x.host.Config(), choice, x.s.Reports.Logger)
+func limitsOf(r *request) (limits, error) {
+	choice := r.s.choose(r.t, r.from.agent.Name, r.parsed)
+	values, err := r.g.profiles.resolve(r.g.host.Config(), choice, r.s.Reports.Logger)
 	if err != nil {
 		return limits{}, err
 	}
-	l := limits{profile: r.Profile, mode: r.Mode, resolved: r, listed: x.listed, declared: x.declared, tariff: x.tariff}
-	window := windowOf(x, r) // one that the user has set counts, even if it is too small
+	l := limits{profile: values.Profile, mode: values.Mode, resolved: values}
+	window := windowOf(r, values) // one that the user has set counts, even if it is too small
 	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
 	// answer: Claude Code asks for 128,000 tokens.
 	const share = 5
-	if l.output = min(x.r.MaxOutput, window/share); l.output == 0 {
-		l.output = r.MaxOutput
+	if l.output = min(r.parsed.MaxOutput, window/share); l.output == 0 {
+		l.output = values.MaxOutput
 	}
-	rule := r.ForWindow(window).Rule()
+	rule := values.ForWindow(window).Rule()
 	rule.MaxOutput = l.output
 	// Use the budget's reserve: a default unknown to the host would not scale with the host's count.
 	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
-	l.policy = x.s.Epoch.over(epoch.Of(rule))
-	l.policy.Turns = x.s.Epoch.ExpectedTurns
+	l.policy = r.s.Epoch.over(epoch.Of(rule))
+	l.policy.Turns = r.s.Epoch.ExpectedTurns
 	return l, nil
 }
 
@@ -124,18 +121,18 @@ func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 
 // priced sets the price and the caching rules of a model. They apply to every request, whether or not it is a turn of
 // a conversation.
-func (x *known) priced(name string) {
-	x.tariff, x.listed, x.declared = tariff{model: model.Info{Name: name}, ttl: x.r.TTL}, 0, false
-	if known := modelOf(x.host.Config(), name); known != nil {
-		_, x.declared = x.host.Config().Origin("models", known.Name, "window")
-		x.model.Price, x.model.Tiers, x.model.Free, x.listed = known.Price, known.Tiers, known.Free, known.Window
+func (r *request) priced(name string) {
+	r.tariff = tariff{model: model.Info{Name: name}, ttl: r.parsed.TTL}
+	if known := modelOf(r.g.host.Config(), name); known != nil {
+		_, r.tariff.declared = r.g.host.Config().Origin("models", known.Name, "window")
+		r.tariff.model.Price, r.tariff.model.Tiers, r.tariff.model.Free, r.tariff.listed = known.Price, known.Tiers, known.Free, known.Window
 	}
-	x.caching = catalog.CachingOf(name, x.model.Price)
+	r.tariff.caching = catalog.CachingOf(name, r.tariff.model.Price)
 	switch {
-	case !wire.Marks(x.r.API):
-		x.caching.Bound = false
-	case x.bound.has(x):
-		x.caching.Bound = true
+	case !wire.Marks(r.parsed.API):
+		r.tariff.caching.Bound = false
+	case r.g.bound.has(r):
+		r.tariff.caching.Bound = true
 	}
 }
 
@@ -146,19 +143,19 @@ type binding struct {
 	of map[windowKey]bool
 }
 
-func (b *binding) has(x *known) bool {
+func (b *binding) has(r *request) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return x.t.upstream != nil && b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}]
+	return r.t.upstream != nil && b.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}]
 }
 
-func (b *binding) add(x *known) {
+func (b *binding) add(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil || len(b.of) >= stats.MostWindows {
 		b.of = map[windowKey]bool{}
 	}
-	b.of[windowKey{x.t.upstream.Base.String(), x.r.Model}] = true
+	b.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}] = true
 }
 
 // modelOf returns the entry of a model, by its name in the section models, its ID, or its name in the table; nil if

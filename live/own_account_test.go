@@ -278,9 +278,7 @@ func TestOwnAccountOnlyWithTheKeysThatTheUserChose(t *testing.T) {
 		{"off", live.AccountOff, false, claude("s"), key, false},
 		{"observing", live.AccountClient, true, claude("s"), key, false},
 		{"a plan of Claude", live.AccountClient, false, claude("s"), plan, false},
-		{"a plan of Claude that the user chose", live.AccountPlan, false, claude("s"), plan, true},
 		{"a plan of ChatGPT", live.AccountClient, false, codex, chatGPT, false},
-		{"a plan of ChatGPT that the user chose", live.AccountPlan, false, codex, chatGPT, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,8 +1,10 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
@@ -17,7 +19,8 @@ import (
 
 // A plan is the view to send for a request, with the changes to store.
 type plan struct {
-	*known
+	req   *request
+	state *lineage.State // of the lineage, from which the view follows; only commit makes it the claim's. Nil without a claim
 	view
 	handles  bool // the view may have handles
 	must     bool // without the epoch, the vendor refuses the request
@@ -30,7 +33,6 @@ type plan struct {
 	next    *lineage.State // the state after the epoch
 	made    *job.Prepared  // the prepared condensation that next is made of
 	refused *job.Prepared  // one that must not be made the view again
-	journal []byte         // the epoch's, for Options.Watch
 	undone  bool           // next undoes the last epoch
 	awaits  epoch.Wait     // for what an epoch waits that is due
 
@@ -39,59 +41,59 @@ type plan struct {
 }
 
 // planned returns the plan to send the view of a state.
-func (x *known) planned(s *lineage.State) *plan {
-	return &plan{known: x, view: x.viewOf(s), handles: x.handles, durable: x.calls}
+func (r *request) planned(s *lineage.State) *plan {
+	return &plan{req: r, state: s, view: r.viewOf(s), handles: r.handles, durable: r.calls}
 }
 
 // plan decides what to send for the request.
-func (in *incoming) plan(ctx context.Context) *plan {
-	x := &known{incoming: *in}
-	p := &plan{known: x}
+func (r *request) plan(ctx context.Context) *plan {
+	p := &plan{req: r}
 	var err error
-	if x.weight == nil {
-		err = x.safely("request", func() error {
-			decided, err := x.read(ctx)
+	if r.in.weight == nil {
+		err = r.g.safely("request", func() error {
+			decided, err := r.read(ctx)
 			if decided != nil {
 				p = decided
 			}
 			return err
 		})
 		if err != nil {
-			x.fault("request", err)
-			p = x.frozen()
+			r.g.fault("request", err)
+			p = r.frozen()
 		}
 	}
-	if x.claim == nil && x.seen == nil && x.weight == nil { // every request's cost is counted
-		x.weight = &payload.Weight{}
-		if x.r == nil || x.unread {
-			x.weight = payload.Weigh(x.received)
+	if r.claim == nil && r.seen == nil && r.in.weight == nil { // every request's cost is counted
+		r.in.weight = &payload.Weight{}
+		if r.parsed == nil || r.in.unread {
+			r.in.weight = payload.Weigh(r.in.received)
 		}
-		if !x.unread && (err == nil || x.r != nil) { // what cannot be read is not read again
-			x.weight.Counted = count.Tokens(x.received)
+		if !r.in.unread && (err == nil || r.parsed != nil) { // what cannot be read is not read again
+			r.in.weight.Counted = count.Tokens(r.in.received)
 		}
 	}
-	if x.r == nil {
-		x.r = &wire.Request{API: wire.API(x.t.api)}
+	if r.parsed == nil {
+		r.parsed = &wire.Request{API: wire.API(r.t.api)}
 	}
 	if p.epoch == nil { // otherwise the epoch has called it
 		p.watch()
 	}
 	p.postpone()
-	if x.claim != nil {
-		x.claim.Release()
+	if r.claim != nil {
+		r.claim.Release()
 	}
 	return p
 }
 
 // frozen returns the plan to send the view that the vendor saw last or, without one, the client's own messages.
-func (x *known) frozen() *plan {
-	p := &plan{known: x, handles: x.handles}
-	if x.claim == nil || x.claim.State == nil {
+func (r *request) frozen() *plan {
+	p := &plan{req: r, handles: r.handles}
+	if r.claim == nil || r.claim.State == nil {
 		return p
 	}
-	_ = x.safely("view", func() error {
-		if x.claim.Frozen() {
-			p.view = x.viewOf(x.claim.State)
+	p.state = r.claim.State
+	_ = r.g.safely("view", func() error {
+		if s := r.claim.Frozen(); s != nil {
+			p.state, p.view = s, r.viewOf(s)
 		}
 		return nil
 	})
@@ -100,123 +102,112 @@ func (x *known) frozen() *plan {
 
 // decide plans the view of a turn, and begins an epoch if one is due. If another gateway has stored a decision about
 // the lineage in the meantime, it starts over from the stored state.
-func (x *known) decide(ctx context.Context) (*plan, error) {
+func (r *request) decide(ctx context.Context) (*plan, error) {
 	for lost := 0; ; lost++ {
-		if !x.claim.Mine { // another request of the lineage decides
-			return x.planned(x.claim.State), nil
+		if !r.claim.Mine { // another request of the lineage decides
+			return r.planned(r.claim.State), nil
 		}
-		mark := x.claim.Mark()
-		p, err := x.conclude(ctx, x.trial(ctx, mark), mark, lost < session.MostLost)
+		p, err := r.conclude(ctx, r.trial(ctx), lost < session.MostLost)
 		if !errors.Is(err, store.ErrConflict) {
 			return p, err
 		}
-		x.claim.Release()
-		if err := x.claim.Session.Load(ctx, x.store); err != nil {
-			x.fault("store", err)
+		r.claim.Release()
+		if err := r.claim.Session.Load(ctx, r.g.store); err != nil {
+			r.g.fault("store", err)
 		}
-		if err := x.take(ctx, x.claim.Session); err != nil {
+		if err := r.take(ctx, r.claim.Session); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // trial plans a turn: new results are shortened, and an epoch begins if one is due.
-func (x *known) trial(ctx context.Context, mark session.Mark) *plan {
-	p := &plan{known: x, handles: x.handles, durable: x.calls}
-	if err := x.safely("ingest", func() error { return p.ingest(ctx) }); err != nil {
-		x.fault("ingest", err)
-		x.claim.Back(mark)
-		p.ingested, p.kept = 0, nil
+func (r *request) trial(ctx context.Context) *plan {
+	p := &plan{req: r, state: r.current(), handles: r.handles, durable: r.calls}
+	if err := r.g.safely("ingest", func() error { return p.ingest(ctx) }); err != nil {
+		r.g.fault("ingest", err)
+		p.state, p.ingested, p.kept = r.current(), 0, nil
 	}
-	p.view = x.viewOf(x.claim.State)
-	if err := x.safely("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
-		x.fault("epoch", err)
-		p.failed(ctx, p.r.Model, err, p.tokens > p.policy.Limit)
+	p.view = r.viewOf(p.state)
+	if err := r.g.safely("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
+		r.g.fault("epoch", err)
+		p.req.failed(ctx, p.req.parsed.Model, err, p.tokens > p.req.limits.policy.Limit)
 	}
 	return p
 }
 
 // withoutHandles plans the turn again, with views that need no originals.
-func (x *plan) withoutHandles(ctx context.Context, mark session.Mark) *plan {
-	x.stats.Fault("recall_full")
-	x.claim.Back(mark)
-	p := &plan{
-		known: x.known, view: x.viewOf(x.claim.State), must: x.must, repairs: x.repairs, durable: x.durable, refused: x.made,
-		postponed: x.postponed,
+func (p *plan) withoutHandles(ctx context.Context) *plan {
+	p.req.g.stats.Fault("recall_full")
+	next := p.req.planned(p.req.current())
+	next.handles, next.must, next.repairs, next.durable, next.refused, next.postponed = false, p.must, p.repairs, p.durable, p.made, p.postponed
+	overflow := p.epoch != nil && p.epoch.Reason == string(epoch.Overflow)
+	if err := p.req.g.safely("epoch", func() error { return next.epochIfDue(ctx, overflow) }); err != nil {
+		p.req.g.fault("epoch", err)
 	}
-	overflow := x.epoch != nil && x.epoch.Reason == string(epoch.Overflow)
-	if err := x.safely("epoch", func() error { return p.epochIfDue(ctx, overflow) }); err != nil {
-		x.fault("epoch", err)
-	}
-	return p
+	return next
 }
 
-// conclude stores a plan for the lineage as it was at mark, and returns the plan that can be sent. The error wraps
-// [store.ErrConflict] if the request should be decided again, which happens only if again is set.
-func (x *known) conclude(ctx context.Context, p *plan, mark session.Mark, again bool) (*plan, error) {
+// conclude stores a plan, and returns the plan that can be sent. The error wraps [store.ErrConflict] if the request should be decided
+// again, which happens only if again is set.
+func (r *request) conclude(ctx context.Context, p *plan, again bool) (*plan, error) {
 	err := p.commit(ctx)
-	if p.crowded(err) && p.handles {
-		p = p.withoutHandles(ctx, mark)
+	if p.storeIsFull(err) && p.handles {
+		p = p.withoutHandles(ctx)
 		err = p.commit(ctx)
 	}
 	forced := p.repairs || p.epoch != nil && p.must
 	switch {
 	case err == nil:
 		return p, nil
-	case forced && (errors.Is(err, store.ErrAway) || session.Unstored(err) && x.claim.Unread):
-		x.fault("commit", err)
-		return p.guess(mark), nil
+	case forced && (errors.Is(err, store.ErrAway) || session.Unstored(err) && r.claim.Unread):
+		r.g.fault("commit", err)
+		return p.guess(), nil
 	case forced && errors.Is(err, store.ErrFile) && p.kept == nil:
 		return p, p.hold(ctx, err)
 	}
-	x.claim.Back(mark)
 	if errors.Is(err, store.ErrConflict) && again {
 		return nil, err
 	}
 	// If r.Thinking was only assumed, the change waits until the turn is over, and no fault is logged.
-	if f := (*wire.RuleError)(nil); !x.guessed || !errors.As(err, &f) {
-		x.fault("commit", err)
+	if f := (*wire.RuleError)(nil); !r.guessed || !errors.As(err, &f) {
+		r.g.fault("commit", err)
 		if p.epoch != nil {
-			p.failed(ctx, p.r.Model, err, p.made != nil && p.next != nil && p.next.Epoch.Before > p.policy.Limit)
+			p.req.failed(ctx, p.req.parsed.Model, err, p.made != nil && p.next != nil && p.next.Epoch.Before > p.req.limits.policy.Limit)
 		}
 	}
 	return p.unchanged(ctx, err)
 }
 
 // unchanged returns the plan to send the view before a change that could not be stored.
-func (x *plan) unchanged(ctx context.Context, why error) (*plan, error) {
-	c := x.claim
-	p := &plan{known: x.known, view: x.viewOf(c.State), must: x.must, repairs: x.repairs, postponed: x.postponed}
-	if x.check(&p.view) != nil {
-		p.messages, p.altered = nil, false
+func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
+	c := p.req.claim
+	next := p.req.planned(p.req.current())
+	next.handles, next.must, next.repairs, next.durable, next.postponed = false, p.must, p.repairs, false, p.postponed
+	if p.req.check(&next.view) != nil {
+		next.messages, next.altered = nil, false
 	}
-	if errors.Is(why, store.ErrAway) && c.Entry.State == nil && session.Answered(x.r) {
-		return p, nil // the store, which cannot be reached, may have a state
+	if errors.Is(why, store.ErrAway) && c.Entry.State == nil && session.Answered(p.req.parsed) {
+		return next, nil // the store, which cannot be reached, may have a state
 	}
-	c.State.Sent(x.r, x.rolling, x.start)
 	c.Late(why)
-	p.describe()
-	return p, c.Save(ctx, x.store, !session.Unstored(why) && !errors.Is(why, store.ErrConflict) && c.Failing() != nil, x.start)
+	return next, next.write(ctx, !session.Unstored(why) && !errors.Is(why, store.ErrConflict) && c.Failing() != nil)
 }
 
-// crowded reports whether a plan could not be stored because the store is full, and could be without originals.
-func (x *plan) crowded(err error) bool {
-	forced := x.repairs || x.epoch != nil && x.must
-	if forced && session.Unstored(err) && x.claim.Unread {
+// storeIsFull reports whether a plan could not be stored because the store is full, and could be without originals.
+func (p *plan) storeIsFull(err error) bool {
+	forced := p.repairs || p.epoch != nil && p.must
+	if forced && session.Unstored(err) && p.req.claim.Unread {
 		return false
 	}
-	return errors.Is(err, store.ErrFull) || forced && errors.Is(err, store.ErrFile) && x.kept != nil
+	return errors.Is(err, store.ErrFull) || forced && errors.Is(err, store.ErrFile) && p.kept != nil
 }
 
-// commit stores the state before the view is sent. New content in the view must be on disk first. The end of a view
-// that differs from the client's messages must be stored too, because the next request may come to another gateway.
-func (x *plan) commit(ctx context.Context) error {
-	c := x.claim
-	c.Keep = x.kept
-	if x.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
-		c.Begin(x.next, !x.undone)
-	}
-	if err := x.check(&x.view); err != nil {
+// commit stores the state before the view is sent, or leaves everything as it was. New content in the view must be on disk first. The
+// end of a view that differs from the client's messages must be stored too, because the next request may come to another gateway.
+func (p *plan) commit(ctx context.Context) error {
+	c, s := p.req.claim, cmp.Or(p.next, p.state)
+	if err := p.req.check(&p.view); err != nil {
 		return err
 	}
 	if c.Unread {
@@ -224,48 +215,74 @@ func (x *plan) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	c.State.Sent(x.r, x.rolling, x.start)
-	x.describe()
-	x.durable = x.durable || x.ingested > 0 || x.next != nil || !x.s.Observe &&
-		(c.State.Epoch != nil || len(c.State.Ingest) > 0 || c.State.Tool)
-	if err := c.Save(ctx, x.store, x.durable, x.start); err != nil {
+	p.durable = p.durable || p.ingested > 0 || p.next != nil || !p.req.s.Observe && (s.Epoch != nil || len(s.Ingest) > 0 || s.Tool)
+	claim, state := *c, p.state
+	if err := p.write(ctx, p.durable); err != nil {
+		*c, p.state = claim, state
 		return err
 	}
-	c.Begun()
-	if x.epoch != nil {
-		x.announce()
+	p.begun()
+	if p.undone {
+		p.req.g.stats.Add(func(s *stats.Stats) { s.Undone++ })
 	}
-	if x.undone {
-		x.stats.Add(func(s *stats.Stats) { s.Undone++ })
-	}
-	x.reportOrder(ctx)
+	p.reportOrder(ctx)
 	return nil
+}
+
+// write makes the plan's state, with the view as sent, the claim's and the session's, and if durable is set the store's. Nothing else
+// changes the state of a conversation before the answer.
+func (p *plan) write(ctx context.Context, durable bool) error {
+	r, c := p.req, p.req.claim
+	s := *cmp.Or(p.next, p.state)
+	c.Keep = p.kept
+	if p.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
+		c.Begin(&s, !p.undone)
+	}
+	s.Sent(r.parsed, r.rolling, r.in.start)
+	p.state = &s
+	p.describe()
+	return r.save(ctx, &s, durable, r.in.start)
+}
+
+// save makes a state the claim's, and if the store takes it the session's.
+func (r *request) save(ctx context.Context, s *lineage.State, durable bool, now time.Time) error {
+	r.claim.State = s
+	return r.claim.Save(ctx, r.g.store, durable, now)
+}
+
+// current returns a copy of the state that the claim has.
+func (r *request) current() *lineage.State {
+	s := *r.claim.State
+	return &s
+}
+
+// begun lets other requests decide about the conversation after an epoch, and reports the epoch.
+func (p *plan) begun() {
+	p.req.claim.Begun()
+	if p.epoch != nil {
+		p.announce()
+	}
 }
 
 // guess returns the plan to send the view although it cannot be stored, because the vendor refuses every other one. The
 // state is not remembered: the next request builds the same view again from the prepared condensation, and stores it if
 // it can.
-func (x *plan) guess(mark session.Mark) *plan {
-	x.claim.Back(mark)
-	x.claim.Guess(x.made, x.rolling[len(x.rolling)-1])
+func (p *plan) guess() *plan {
+	p.req.claim.Guess(p.made, p.req.rolling[len(p.req.rolling)-1])
 	return &plan{
-		known: x.known, view: x.view, handles: x.handles, must: x.must, repairs: x.repairs, durable: x.durable, made: x.made,
-		postponed: x.postponed,
+		req: p.req, state: p.req.claim.State, view: p.view, handles: p.handles, must: p.must, repairs: p.repairs, durable: p.durable, made: p.made,
+		postponed: p.postponed,
 	}
 }
 
 // hold keeps a change that the vendor forced, such as an epoch after an overflow, in memory although the store cannot
 // be written: recall does not work for it, and it is lost with the process unless a later request can store it.
-func (x *plan) hold(ctx context.Context, why error) error {
-	c := x.claim
-	x.fault("commit", why)
-	c.Late(why)
-	if err := c.Save(ctx, x.store, false, x.start); err != nil {
+func (p *plan) hold(ctx context.Context, why error) error {
+	p.req.g.fault("commit", why)
+	if err := p.write(ctx, false); err != nil {
 		return err
 	}
-	if x.epoch != nil {
-		c.Begun()
-		x.announce()
-	}
+	p.req.claim.Late(why)
+	p.begun()
 	return nil
 }

@@ -107,68 +107,68 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 
 // keep collects the originals that the epoch of next must store; nil if its view has no handles. sent is the view that
 // was condensed.
-func (x *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
-	before := func() ([]store.Original, error) { return x.store.Kept(ctx, x.key.Tenant, x.claim.State.Originals) }
-	c := library.Change{API: x.r.API, Own: x.unmarked(0), Sent: sent, Before: before}
+func (p *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*store.Kept, error) {
+	before := func() ([]store.Original, error) {
+		return p.req.g.store.Kept(ctx, p.req.from.key.Tenant, p.state.Originals)
+	}
+	c := library.Change{API: p.req.parsed.API, Own: p.req.unmarked(0), Sent: sent, Before: before}
 	k, err := c.Epoch(next)
 	if k != nil {
-		next.Originals, err = library.Name(x.r.API, next.Family, next.Epoch.Block)
+		next.Originals, err = library.Name(p.req.parsed.API, next.Family, next.Epoch.Block)
 	}
 	return k, err
 }
 
 // keepRound prepares the change that stores the messages from index from on: a round of tools whose results shortened replaces.
-func (x *plan) keepRound(from int, shortened [][]byte) error {
-	c := library.Change{API: x.r.API, Own: x.unmarked(from)}
+func (p *plan) keepRound(from int, shortened [][]byte) error {
+	c := library.Change{API: p.req.parsed.API, Own: p.req.unmarked(from)}
 	k, err := c.Round(shortened)
 	if err != nil || k == nil {
 		return err
 	}
 	for _, h := range k.Handles {
-		x.passes.Add(map[string]string{h: "ingest"})
+		p.req.g.passes.Add(map[string]string{h: "ingest"})
 	}
 	if len(k.Handles) > 0 {
-		s := x.claim.State
-		s.Originals = cmp.Or(s.Originals, rand.Text())
-		x.kept = k
+		p.state.Originals, p.kept = cmp.Or(p.state.Originals, rand.Text()), k
 	}
 	return nil
 }
 
 // unmarked returns the client's messages from index from on, without cache markers.
-func (x *known) unmarked(from int) [][]byte {
-	own := make([][]byte, len(x.r.Messages)-from)
+func (r *request) unmarked(from int) [][]byte {
+	own := make([][]byte, len(r.parsed.Messages)-from)
 	for i := range own {
-		own[i] = wire.Unmark(x.r.Messages[from+i].Raw)
+		own[i] = wire.Unmark(r.parsed.Messages[from+i].Raw)
 	}
 	return own
 }
 
 // memory returns the recallable state of the request's conversation: the request's own messages and the stored
 // originals. It must not be called after letGo.
-func (x *sending) memory(_ context.Context) (*mcpserver.State, error) {
+func (e *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
-	if x.claim != nil && x.claim.State != nil {
-		s, id = x.claim.State, x.claim.ID
+	if e.plan.state != nil {
+		s, id = e.plan.state, e.req.claim.ID
 	}
-	own := messages.Raw(x.r.Messages)
-	all, err := library.Conversation(x.r.API, own)
+	own := messages.Raw(e.req.parsed.Messages)
+	all, err := library.Conversation(e.req.parsed.API, own)
 	if err != nil {
 		return nil, err
 	}
 	hidden := all
 	if s.Epoch != nil && s.Epoch.Cut < len(own) {
-		if hidden, err = library.Conversation(x.r.API, own[:s.Epoch.Cut]); err != nil {
+		if hidden, err = library.Conversation(e.req.parsed.API, own[:s.Epoch.Cut]); err != nil {
 			return nil, err
 		}
 	}
-	st := x.library.State(x.key, id, hidden, s.Last)
+	st := e.req.g.library.State(e.req.from.key, id, hidden, s.Last)
 	st.Numbers = func(ctx context.Context, key string) (*recall.Source, error) {
 		if _, own := library.Named(s.Originals); key == "" || key == own {
 			return all.Own, nil
 		}
-		return x.library.Numbers(ctx, cmp.Or(x.reads, "nobody"), "", key)
+		return e.req.g.library.Numbers(ctx, cmp.Or(e.req.reads, "nobody"), "", key)
 	}
 	st.Find = func(ctx context.Context, r recall.Ref) ([]recall.Piece, error) {
 		for _, c := range []*recall.Conversation{hidden, all} {
@@ -176,10 +176,10 @@ func (x *sending) memory(_ context.Context) (*mcpserver.State, error) {
 				return pieces, nil
 			}
 		}
-		if pieces, err := x.library.Find(ctx, x.key, s.Originals, r); err != nil || pieces != nil {
+		if pieces, err := e.req.g.library.Find(ctx, e.req.from.key, s.Originals, r); err != nil || pieces != nil {
 			return pieces, err
 		}
-		return x.library.FindAnywhere(ctx, x.reads, r)
+		return e.req.g.library.FindAnywhere(ctx, e.req.reads, r)
 	}
 	return st, nil
 }

@@ -17,29 +17,30 @@ import (
 
 // A target is the destination of a request, and the kind of request.
 type target struct {
-	upstream *upstream.Upstream // nil if the request goes to no upstream
-	endpoint wire.Endpoint      // known from the path
-	stray    *stray             // not nil if the request must not be forwarded
-	path     string             // escaped, without the parts addressed to the gateway
-	api      string             // the form of the request, as a [wire.API]; empty if the gateway reads no conversation in it
-	count    bool               // asks only for the number of tokens
-	compact  bool               // asks for a compaction
-	own      bool               // is for a page of the gateway itself
-	mcp      bool
+	upstream  *upstream.Upstream // nil if the request goes to no upstream
+	endpoint  wire.Endpoint      // known from the path
+	rejection *rejection         // not nil if the request must not be forwarded
+	path      string             // escaped, without the parts addressed to the gateway
+	api       string             // the form of the request, as a [wire.API]; empty if the gateway reads no conversation in it
+	count     bool               // asks only for the number of tokens
+	compact   bool               // asks for a compaction
+	own       bool               // is for a page of the gateway itself
+	mcp       bool
 	// Asks for condensed messages that the caller sends itself, or reports the vendor's usage of such messages.
-	compress bool
-	token    string
-	bearer   bool // token came in the Authorization header
-	who      tenant.Caller
-	changed  bool                 // the gateway has changed the request
-	unheard  func(*http.Response) // notes the ID of an answer whose history is not known; nil for other APIs
-	recall   string               // the secret that permits recall
+	compress  bool
+	token     string
+	bearer    bool // token came in the Authorization header
+	handshake bool // it opens a WebSocket
+	who       tenant.Caller
+	changed   bool                 // the gateway has changed the request
+	unheard   func(*http.Response) // notes the ID of an answer whose history is not known; nil for other APIs
+	recall    string               // the secret that permits recall
 
 	profile, mode string // as named by the request
 }
 
-// A stray is a request that is forwarded to no upstream. It records the reason.
-type stray struct {
+// A rejection is why a request is forwarded to no upstream.
+type rejection struct {
 	why    string // for the record: path, method or credential
 	what   string // kind of request, in the gateway's words
 	status int
@@ -47,11 +48,11 @@ type stray struct {
 	allow  []string // permitted methods
 }
 
-// turnAway answers a request that is not forwarded. Each kind is logged once.
-func (g *Gateway) turnAway(w *audit.Outcome, r *http.Request, s *settings, t *target) {
-	n := t.stray
+// reject answers a request that is not forwarded. Each kind is logged once.
+func (g *Gateway) reject(w *audit.Outcome, r *http.Request, s *settings, t *target) {
+	n := t.rejection
 	w.Refused = n.why
-	if _, said := g.strays.LoadOrStore([2]string{n.why, n.what}, nil); !said {
+	if _, said := g.rejections.LoadOrStore([2]string{n.why, n.what}, nil); !said {
 		s.Reports.Logger.WarnContext(r.Context(), "a request was not forwarded: it belongs to no upstream, and the agent was given the reason",
 			"why", n.why, "what", n.what)
 	}
@@ -59,7 +60,7 @@ func (g *Gateway) turnAway(w *audit.Outcome, r *http.Request, s *settings, t *ta
 }
 
 // answer writes the refusal in the form of the client's API.
-func (n *stray) answer(w http.ResponseWriter, t *target) {
+func (n *rejection) answer(w http.ResponseWriter, t *target) {
 	if n.allow != nil {
 		w.Header().Set("Allow", strings.Join(n.allow, ", "))
 	}
@@ -140,12 +141,12 @@ func (s *settings) answers(t *target, h http.Header) bool {
 // direct chooses the upstream of a request, or records in t that none fits. named is the upstream that the request
 // names; empty if it names none.
 func (s *settings) direct(t *target, r *http.Request, named string) {
-	clean, odd := cleaned(t.path)
+	clean, odd := normalizePath(t.path)
 	t.endpoint = wire.Locate(clean)
 	e, who := &t.endpoint, wire.Credentials(r.Header, r.URL.RawQuery)
 	t.api, t.count, t.compact = string(e.API), e.Count, e.Compact
 	if odd {
-		t.stray = &stray{why: "path", what: "with . or ..", status: http.StatusBadRequest, text: "a path with . or .. as a part is not forwarded"}
+		t.rejection = &rejection{why: "path", what: "with . or ..", status: http.StatusBadRequest, text: "a path with . or .. as a part is not forwarded"}
 		return
 	}
 	name := cmp.Or(named, owner(e, who, r.Header))
@@ -155,17 +156,17 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	}
 	if u != nil && u.Signs(r.Header) {
 		if err := u.Unsignable(r.Method, t.path, r.URL.RawQuery); err != nil {
-			t.stray = &stray{why: "path", what: "of the machine's account, for " + u.Name, status: http.StatusForbidden, text: err.Error()}
+			t.rejection = &rejection{why: "path", what: "of the machine's account, for " + u.Name, status: http.StatusForbidden, text: err.Error()}
 			return
 		}
 	}
-	if t.stray = misplaced(t, u, r); t.stray != nil || u == nil {
+	if t.rejection = rejectWrongVendor(t, u, r); t.rejection != nil || u == nil {
 		return
 	}
 	t.upstream = u
 	for _, c := range who {
 		if u.Refuses(c) {
-			t.stray = &stray{
+			t.rejection = &rejection{
 				why: "credential", what: c.Name + ", for " + u.Name, status: http.StatusBadRequest,
 				text: "the request carries " + c.Name + ", which is for " + string(c.Of) + ", and the upstream " + u.Name + " is " + u.Base.Host +
 					", so nothing was sent. Give the agent a key for this upstream, or the gateway the upstream that the key is for: --upstream NAME=URL",
@@ -177,7 +178,7 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 		r.Header.Del(name)
 	}
 	if parameter != "" {
-		t.stray = &stray{
+		t.rejection = &rejection{
 			why: "credential", what: "a parameter that " + string(u.Host.Of) + " does not take", status: http.StatusBadRequest,
 			text: "the request carries the parameter " + plain.Clip(parameter) + ", which looks like a key and which " + u.Base.Host +
 				" does not take, so nothing was sent. Send keys in the header of their vendor",
@@ -185,7 +186,7 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	}
 	signed := wire.SignedBy(r.Header, r.URL.RawQuery) != "" && u.Sign == nil
 	if signed && u.Speaks == upstream.SpeaksBedrock && r.Host != u.Base.Host {
-		t.stray = &stray{
+		t.rejection = &rejection{
 			why: "credential", what: "a signature for another host, for " + u.Name, status: http.StatusBadRequest,
 			text: "the request is signed for this gateway, and " + u.Base.Host + " accepts only signatures for itself, so nothing was sent. " +
 				"Let the gateway sign with the AWS credentials of its machine (serve.bedrock.sign: true), or give the agent a key of " +
@@ -197,17 +198,17 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 	}
 }
 
-// misplaced checks the path of a request against its upstream u, which may be nil. It returns nil if the request may
+// rejectWrongVendor checks the path of a request against its upstream u, which may be nil. It returns nil if the request may
 // be forwarded, else the reason why not.
-func misplaced(t *target, u *upstream.Upstream, r *http.Request) *stray {
+func rejectWrongVendor(t *target, u *upstream.Upstream, r *http.Request) *rejection {
 	e, shown := &t.endpoint, plain.Clip(t.path)
-	n := &stray{why: "path", status: http.StatusNotFound}
+	n := &rejection{why: "path", status: http.StatusNotFound}
 	switch {
 	case u != nil && u.Takes(e):
 		if u.Speaks == upstream.SpeaksPass || e.Allows(r.Method) {
 			return nil
 		}
-		return &stray{
+		return &rejection{
 			why: "method", what: string(e.Of[0]), status: http.StatusMethodNotAllowed, allow: e.Methods,
 			text: shown + " is asked with " + strings.Join(e.Methods, " or "),
 		}
@@ -222,28 +223,25 @@ func misplaced(t *target, u *upstream.Upstream, r *http.Request) *stray {
 	case u != nil:
 		n.what = "of " + string(e.Of[0]) + ", for " + u.Name
 		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.Name + " (" + u.Base.Host +
-			") does not speak it, " +
-			"so it was not asked. " + cmp.Or(e.Advice, "Use the base URL of the gateway without /"+u.Name+
+			") does not speak it, so it was not asked. " + cmp.Or(e.Advice, "Use the base URL of the gateway without /"+u.Name+
 			", or add an upstream that does: --upstream NAME=both+URL")
 		return n
 	case shown == "/":
 		n.what = "none"
 		n.text = "this is a gateway to language models. It is the base URL of an agent: ANTHROPIC_BASE_URL, or OPENAI_BASE_URL with /v1 " +
-			"at the end. " +
-			"What it does is shown at its admin address"
+			"at the end. What it does is shown at its admin address"
 	default:
 		n.what = "unknown"
 		n.text = shown + " is in neither Anthropic's nor OpenAI's API, so no upstream was asked. For one that knows it, " +
-			"put its name before the path, " +
-			"as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"
+			"put its name before the path, as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"
 	}
 	e.Of = apiOf(r.Header) // answer uses it to choose the form
 	return n
 }
 
-// cleaned returns an escaped path as servers may interpret it. odd reports a . or .. element, which no client needs.
+// normalizePath returns an escaped path as servers may interpret it. odd reports a . or .. element, which no client needs.
 // Some servers drop everything after a ; in an element, and some decode a path twice.
-func cleaned(escaped string) (clean string, odd bool) {
+func normalizePath(escaped string) (clean string, odd bool) {
 	decoded, err := url.PathUnescape(escaped)
 	if err != nil {
 		return "", true

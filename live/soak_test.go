@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -39,7 +38,7 @@ type soak struct {
 	clock   atomic.Int64
 	client  *http.Client
 	vendors sync.Map // *upstream.Vendor by the number of the conversation
-	epochs  sync.Map // *atomic.Int64 by the number of the conversation
+	epochs  sync.Map // *atomic.Int64 by the ID of the conversation
 	token   string   // of the tenant, for conversations that begin
 	looks   string   // token for the pages
 	tokens  string   // file
@@ -56,9 +55,6 @@ type soakTalk struct {
 	left   int           // steps
 }
 
-// soakNumber is in the first message of a conversation, and in a header, which the gateway forwards.
-var soakNumber = regexp.MustCompile(`conversation no\. (\d+)\.`)
-
 // A soakWatcher counts the epochs of each conversation.
 type soakWatcher struct {
 	live.Watcher
@@ -67,10 +63,8 @@ type soakWatcher struct {
 
 func (c soakWatcher) Turn(t *live.Turn) {
 	if t.Epoch != nil {
-		if m := soakNumber.FindSubmatch(t.Messages[0]); m != nil {
-			n, _ := c.epochs.LoadOrStore(string(m[1]), new(atomic.Int64))
-			n.(*atomic.Int64).Add(1)
-		}
+		n, _ := c.epochs.LoadOrStore(t.Conversation, new(atomic.Int64))
+		n.(*atomic.Int64).Add(1)
 	}
 	c.Watcher.Turn(t)
 }
@@ -147,8 +141,19 @@ func (s *soak) end(k *soakTalk) {
 		}
 	}
 	var epochs int64
-	if n, ok := s.epochs.LoadAndDelete(strconv.Itoa(k.n)); ok {
-		epochs = n.(*atomic.Int64).Load()
+	all, err := s.g.Desk().Conversations(s.t.Context(), time.Time{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range all {
+		if c.Session != k.client.Session {
+			continue
+		}
+		for _, id := range c.Branches {
+			if n, ok := s.epochs.LoadAndDelete(id); ok {
+				epochs += n.(*atomic.Int64).Load()
+			}
+		}
 	}
 	if b := k.vendor.Breaks(); int64(len(b)) > epochs {
 		s.t.Errorf("conversation %d: %d breaks of the prefix in %d epochs: %v", k.n, len(b), epochs, b)
@@ -316,7 +321,7 @@ func TestSoakGateway(t *testing.T) {
 		Now:       s.now,
 		Bounds:    live.Bounds{Deadline: time.Minute},
 		Epoch:     live.EpochOptions{Risk: 100},
-		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Pages: watch.Pages("", func() live.Stats { return s.g.Stats() }, func() bool { return true })},
+		Reports:   live.Reports{Logger: quiet, Watch: soakWatcher{watch, &s.epochs}, Pages: watch.Pages("", func() live.Stats { return s.g.Stats() })},
 	}
 	if s.g, err = live.New(host, &s.opts); err != nil {
 		t.Fatal(err)
@@ -371,7 +376,7 @@ func TestSoakGateway(t *testing.T) {
 		t.Error("nothing was condensed")
 	}
 	front.Close()
-	if err := errors.Join(s.g.Close(), watch.Close(context.Background()), host.Close()); err != nil {
+	if err := errors.Join(s.g.Close(), watch.Close(), host.Close()); err != nil {
 		t.Error(err)
 	}
 	s.client.CloseIdleConnections()

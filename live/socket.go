@@ -126,31 +126,21 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	r := posted(handshake)
 	t := s.route(r)
-	if wire.API(t.api) != wire.Responses || t.compact || t.stray != nil || t.upstream == nil {
+	if wire.API(t.api) != wire.Responses || t.compact || t.rejection != nil || t.upstream == nil {
 		return false
 	}
-	out := &audit.Outcome{ResponseWriter: w}
-	r, span := g.began(r, &t)
-	defer g.served(s, &t, handshake, out, time.Now(), span)
-	if s.rejects(out, r, &t) {
+	t.handshake = true
+	v := g.admit(w, r, s, &t)
+	defer v.end()
+	if v.leave == nil {
 		return true
 	}
-	leave, no := g.enter(r, &t) // its requests are counted like all others
-	if no != nil && no.Limit != "concurrent" {
-		out.Refused = "limit " + no.Limit
-		answerDenied(out, &t, no)
-		return true
-	}
-	if no == nil {
-		leave()
-	}
-	payer, free := g.payerOf(r, &t), false
-	if no == nil {
-		leave, free = g.sockets.enter(t.who, payer, s.limitsFor(t.who.Tenant).Concurrent)
-	}
-	if !free { // Codex uses HTTP after this status, and after no other
-		out.Refused = "limit concurrent"
-		t.refuse(out, http.StatusUpgradeRequired, "condense: there are too many WebSockets of this caller or of all; use HTTP")
+	v.leave() // its requests are counted like all others
+	out, r := v.out, v.r
+	payer := g.payerOf(r, &t)
+	leave, free := g.sockets.enter(t.who, payer, s.limitsFor(t.who.Tenant).Concurrent)
+	if !free {
+		t.noSocket(out)
 		return true
 	}
 	defer leave()

@@ -10,11 +10,13 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A tariff has the prices of a model's tokens.
+// A tariff is what is known of a model: its prices, how its vendor's cache works, and its window.
 type tariff struct {
-	model   model.Info
-	caching catalog.Caching
-	ttl     time.Duration // for which the request asks the vendor's cache to keep it; 0 if it does not ask
+	model    model.Info
+	caching  catalog.Caching
+	ttl      time.Duration // for which the request asks the vendor's cache to keep it; 0 if it does not ask
+	listed   int           // window in tokens, from the table or the section models; 0 if unknown
+	declared bool          // listed comes from the section models
 }
 
 // prices are in US dollars per token.

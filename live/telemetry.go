@@ -30,9 +30,9 @@ func (g *Gateway) measure(m *telemetry.Metric, v float64, of ...attribute.KeyVal
 var modelRule = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$`)
 
 // modelName returns the model as an attribute: its name if it is in the table or the configuration, else "other".
-func (x *known) modelName() string {
-	if x.r != nil && modelRule().MatchString(x.r.Model) && modelOf(x.host.Config(), x.r.Model) != nil {
-		return x.r.Model
+func (r *request) modelName() string {
+	if r.parsed != nil && modelRule().MatchString(r.parsed.Model) && modelOf(r.g.host.Config(), r.parsed.Model) != nil {
+		return r.parsed.Model
 	}
 	return "other"
 }
@@ -66,103 +66,103 @@ func (g *Gateway) ended(t *target, o *audit.Outcome, span trace.Span) {
 }
 
 // asks starts the span of a request to a vendor.
-func (x *sending) asks(ctx context.Context) {
-	x.asked = time.Now()
-	_, x.span = x.telemetry.Tracer.Start(ctx, "chat "+x.modelName(), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(x.about()...))
+func (e *exchange) asks(ctx context.Context) {
+	e.asked = time.Now()
+	_, e.span = e.req.g.telemetry.Tracer.Start(ctx, "chat "+e.req.modelName(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(e.req.about()...))
 }
 
 // about returns the attributes of a request to a vendor.
-func (x *known) about() []attribute.KeyValue {
+func (r *request) about() []attribute.KeyValue {
 	vendor := upstream.SpeaksOpenAI
 	switch {
-	case x.t.upstream != nil:
-		vendor = x.t.upstream.Name
-	case x.r != nil && x.r.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
+	case r.t.upstream != nil:
+		vendor = r.t.upstream.Name
+	case r.parsed != nil && r.parsed.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
 		vendor = upstream.SpeaksAnthropic
 	}
 	return []attribute.KeyValue{
 		telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),
-		telemetry.ModelKey.String(x.modelName()),
+		telemetry.ModelKey.String(r.modelName()),
 	}
 }
 
 // answered ends and counts the span of a request to a vendor. A nil watcher means that there was no answer.
-func (x *sending) answered() {
-	if x.span == nil {
+func (e *exchange) answered() {
+	if e.span == nil {
 		return
 	}
-	about, failed := x.about(), ""
-	if x.watcher == nil {
+	about, failed := e.req.about(), ""
+	if e.watcher == nil {
 		failed = "unreachable"
 	} else {
-		a := x.watcher.answer()
-		x.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead),
+		a := e.watcher.answer()
+		e.span.SetAttributes(telemetry.InputKey.Int(a.Input), telemetry.OutputKey.Int(a.Output), telemetry.ReadKey.Int(a.CacheRead),
 			telemetry.WriteKey.Int(a.CacheWrite))
 		if failed = kindOf(a.ErrorType); a.ErrorType == "" {
 			failed = ""
-			if x.status >= http.StatusBadRequest {
-				failed = strconv.Itoa(x.status)
+			if e.status >= http.StatusBadRequest {
+				failed = strconv.Itoa(e.status)
 			}
 		}
-		x.span.SetAttributes(telemetry.StatusKey.Int(x.status))
+		e.span.SetAttributes(telemetry.StatusKey.Int(e.status))
 	}
-	if x.claim != nil && x.claim.Entry != nil {
-		x.span.SetAttributes(telemetry.SessionKey.String(x.claim.Conversation))
+	if e.req.claim != nil && e.req.claim.Entry != nil {
+		e.span.SetAttributes(telemetry.SessionKey.String(e.req.claim.Conversation))
 	}
 	if failed != "" {
 		about = append(about, telemetry.ErrorKey.String(failed))
-		x.span.SetAttributes(telemetry.ErrorKey.String(failed))
-		x.span.SetStatus(codes.Error, "")
+		e.span.SetAttributes(telemetry.ErrorKey.String(failed))
+		e.span.SetStatus(codes.Error, "")
 	}
-	x.measure(&telemetry.Operation, time.Since(x.asked).Seconds(), about...)
-	x.span.End()
+	e.req.g.measure(&telemetry.Operation, time.Since(e.asked).Seconds(), about...)
+	e.span.End()
 }
 
 // used counts the usage that an answer reports.
-func (x *sending) used(a wire.Answer, b bill) {
-	about, tenant := x.about(), telemetry.TenantKey.String(x.t.who.Tenant)
+func (e *exchange) used(a wire.Answer, b bill) {
+	about, tenant := e.req.about(), telemetry.TenantKey.String(e.req.t.who.Tenant)
 	if b.estimated {
-		x.measure(&telemetry.Estimated, 1, tenant, telemetry.ModelKey.String(x.modelName()))
+		e.req.g.measure(&telemetry.Estimated, 1, tenant, telemetry.ModelKey.String(e.req.modelName()))
 	} else {
 		for kind, n := range map[string]int{"input": a.Input, "output": a.Output} {
-			x.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
+			e.req.g.measure(&telemetry.Usage, float64(n), append(slices.Clip(about), telemetry.TokenTypeKey.String(kind))...)
 		}
 	}
 	tokens := map[string]int{
 		"received": b.received, "sent": b.sent, "saved": b.received - b.sent, "cache_read": a.CacheRead,
 		"cache_write": a.CacheWrite, "output": a.Output,
 	}
-	if x.s.Observe {
+	if e.req.s.Observe {
 		tokens["sent"], tokens["saved"], tokens["would_save"] = b.received, 0, b.received-b.sent
 	}
 	for kind, n := range tokens {
-		x.measure(&telemetry.Tokens, float64(n), tenant, telemetry.TypeKey.String(kind))
+		e.req.g.measure(&telemetry.Tokens, float64(n), tenant, telemetry.TypeKey.String(kind))
 	}
 	switch {
 	case !b.known && b.again:
 	case !b.known:
-		x.measure(&telemetry.Unpriced, 1, tenant, telemetry.ModelKey.String(x.modelName()))
+		e.req.g.measure(&telemetry.Unpriced, 1, tenant, telemetry.ModelKey.String(e.req.modelName()))
 	default:
-		x.measure(&telemetry.Cost, b.paid, tenant, telemetry.ModelKey.String(x.modelName()))
-		if !x.s.Observe {
-			x.measure(&telemetry.Saved, b.saved, tenant)
+		e.req.g.measure(&telemetry.Cost, b.paid, tenant, telemetry.ModelKey.String(e.req.modelName()))
+		if !e.req.s.Observe {
+			e.req.g.measure(&telemetry.Saved, b.saved, tenant)
 		}
 	}
-	if x.ingested > 0 && !x.s.Observe && !b.again {
-		x.measure(&telemetry.Results, float64(x.ingested), tenant)
+	if e.plan.ingested > 0 && !e.req.s.Observe && !b.again {
+		e.req.g.measure(&telemetry.Results, float64(e.plan.ingested), tenant)
 	}
 }
 
 // condensed counts an epoch.
-func (x *known) condensed(e *stats.Epoch) {
-	tenant, reason := telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
-	mode := telemetry.ModeKey.String(cmp.Or(x.mode, x.profile))
-	if x.s.Observe {
-		x.measure(&telemetry.Observed, 1, tenant, reason, mode)
+func (r *request) condensed(e *stats.Epoch) {
+	tenant, reason := telemetry.TenantKey.String(r.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
+	mode := telemetry.ModeKey.String(cmp.Or(r.limits.mode, r.limits.profile))
+	if r.s.Observe {
+		r.g.measure(&telemetry.Observed, 1, tenant, reason, mode)
 		return
 	}
-	x.measure(&telemetry.Epochs, 1, tenant, reason, mode)
-	x.measure(&telemetry.Removed, float64(e.Before-e.After), tenant, reason, mode)
-	x.measure(&telemetry.EpochDuration, e.Millis/1000, reason) //nolint:mnd // milliseconds
+	r.g.measure(&telemetry.Epochs, 1, tenant, reason, mode)
+	r.g.measure(&telemetry.Removed, float64(e.Before-e.After), tenant, reason, mode)
+	r.g.measure(&telemetry.EpochDuration, e.Millis/1000, reason) //nolint:mnd // milliseconds
 }

@@ -47,64 +47,64 @@ const mostRounds = 3
 
 const limitReached = "[condense recall: the limit of recalls in one answer is reached. Go on with what is known; later answers can recall again.]"
 
-// equip adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
-// have. Afterwards x.r is the request that the client would have sent if the tool were its own. Whether a conversation
+// addRecallTool adds the tool to the request, and puts back the calls and results of earlier answers, which the client does not
+// have. Afterwards r.parsed is the request that the client would have sent if the tool were its own. Whether a conversation
 // has the tool is decided with its first request.
-func (x *known) equip(ctx context.Context, in *session.Session) error {
-	if x.s.Observe {
+func (r *request) addRecallTool(ctx context.Context, in *session.Session) error {
+	if r.s.Observe {
 		return nil // observing changes no request
 	}
-	first := firstUser(x.r.Messages)
-	opening := x.rolling[first]
+	first := firstUser(r.parsed.Messages)
+	opening := r.rolling[first]
 	known, without, err := in.Tooled(first, opening)
 	if err != nil {
 		return err
 	}
 	if known.Tools[opening] == nil {
-		began := slices.ContainsFunc(x.r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
+		began := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 		switch {
 		case without: // the conversation began without the tool, and its cached prefix must not change
 			return nil
-		case began && (x.session == "" || len(known.Tools) == 0):
+		case began && (r.from.session == "" || len(known.Tools) == 0):
 			return nil
 		case began: // the agent has shortened a history that had the tool
-		case !x.s.Recall.Tool || x.s.Recall.Off || !x.mayHaveTool(ctx):
+		case !r.s.Recall.Tool || r.s.Recall.Off || !r.mayHaveTool(ctx):
 			return nil
 		}
-		if x.r.AddTool(recallTool, nil) == nil {
+		if r.parsed.AddTool(recallTool, nil) == nil {
 			return nil
 		}
-		if err := in.Keep(ctx, x.store, session.ToolPrefix, &session.Aside{At: opening}, x.start); err != nil {
+		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.Aside{At: opening}, r.in.start); err != nil {
 			return err
 		}
 	}
-	messages := wire.Restore(x.r, func(i int) []*wire.Round {
+	messages := wire.Restore(r.parsed, func(i int) []*wire.Round {
 		var all []*wire.Round
-		for _, a := range known.Rounds[x.rolling[i-1]] {
+		for _, a := range known.Rounds[r.rolling[i-1]] {
 			all = append(all, a.Round)
 		}
 		return all
 	})
-	body := x.r.AddTool(recallTool, messages)
+	body := r.parsed.AddTool(recallTool, messages)
 	if body == nil {
 		return nil
 	}
-	r, err := wire.Parse(x.r.API, body, &wire.Options{Volatile: x.volatile, Cache: x.parsed, Model: x.r.Model, Stream: x.r.Stream})
+	parsed, err := wire.Parse(r.parsed.API, body, &wire.Options{Volatile: r.from.volatile, Cache: r.g.parsed, Model: r.parsed.Model, Stream: r.parsed.Stream})
 	if err != nil {
 		return err
 	}
-	x.tool.at = x.rolling[len(x.rolling)-1]
-	x.r, x.rolling, x.tool.session = r, lineage.Roll(r.Messages), in
+	r.tool.at = r.rolling[len(r.rolling)-1]
+	r.parsed, r.rolling, r.tool.session = parsed, lineage.Roll(parsed.Messages), in
 	return nil
 }
 
 // mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
 // the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
 // gateway must know the history, because the next request continues it.
-func (x *known) mayHaveTool(ctx context.Context) bool {
-	stored := x.r.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(x.r.Body, "store")), []byte("false"))
-	return !agents.Subscription(x.header) && !x.r.Compacts && !stored && !x.t.count && (x.chain != nil) == (laneOf(ctx) != nil) &&
-		!library.CanCall(x.r.Tools)
+func (r *request) mayHaveTool(ctx context.Context) bool {
+	stored := r.parsed.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
+	return !agents.Subscription(r.in.header) && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (laneOf(ctx) != nil) &&
+		!library.CanCall(r.parsed.Tools)
 }
 
 func firstUser(messages []wire.Message) int {
@@ -112,18 +112,18 @@ func firstUser(messages []wire.Message) int {
 }
 
 // recall answers a call of the tool. failed reports that text is an error message.
-func (x *sending) recall(ctx context.Context, c wire.Call) (text string, failed bool) {
+func (e *exchange) recall(ctx context.Context, c wire.Call) (text string, failed bool) {
 	var texts []string
-	err := x.safely("recall", func() error {
-		if x.originals == nil {
-			s, err := x.memory(ctx)
+	err := e.req.g.safely("recall", func() error {
+		if e.originals == nil {
+			s, err := e.memory(ctx)
 			if err != nil {
 				return err
 			}
-			x.originals = s
+			e.originals = s
 		}
 		var err error
-		texts, err = x.originals.Recall(ctx, c.Arguments)
+		texts, err = e.originals.Recall(ctx, c.Arguments)
 		return err
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func (x *sending) recall(ctx context.Context, c wire.Call) (text string, failed 
 // A spliced is the body of an answer whose calls of the tool the gateway answers: it continues with the vendor's next
 // answer.
 type spliced struct {
-	x       *sending
+	e       *exchange
 	r       *http.Request // the client's request
 	stop    context.CancelFunc
 	body    io.ReadCloser // of the vendor's answer
@@ -156,22 +156,23 @@ type reply struct {
 }
 
 // spliceable reports whether an answer is searched for calls of the tool.
-func (x *sending) spliceable(res *http.Response) bool {
-	return x.tool.session != nil && !x.t.count && !x.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
+func (e *exchange) spliceable(res *http.Response) bool {
+	r := e.req
+	return r.tool.session != nil && !r.t.count && !r.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
 // answerCalls replaces the body of an answer by one in which the calls of the tool are answered. A stream is processed
 // while the client reads it. Any other answer is read entirely first, or passed through if it is larger than MaxBody.
-func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
+func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Response, error) {
 	ctx, stop := context.WithCancel(r.Context())
 	s := &spliced{
-		x: x, r: r.WithContext(ctx), stop: stop, body: res.Body,
-		splice: wire.NewSplice(x.r.API, recallTool.Name, x.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
+		e: e, r: r.WithContext(ctx), stop: stop, body: res.Body,
+		splice: wire.NewSplice(e.req.parsed.API, recallTool.Name, e.req.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	otherwise := x.r.API == wire.Gemini || x.t.framed() // in arrays, frames
-	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || x.r.Stream && otherwise {
-		if res.Body = s; x.chain != nil && x.chain.lane != nil {
-			listen(res, x.s.Bounds.MaxBody, x.chain.answered)
+	otherwise := e.req.parsed.API == wire.Gemini || e.req.t.framed() // in arrays, frames
+	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || e.req.parsed.Stream && otherwise {
+		if res.Body = s; e.req.in.chain != nil && e.req.in.chain.lane != nil {
+			listen(res, e.req.s.Bounds.MaxBody, e.req.in.chain.answered)
 		}
 		return res, nil
 	}
@@ -182,8 +183,8 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 		}
 	}()
 	for {
-		body, err := payload.ReadUpTo(s.body, x.s.Bounds.MaxBody, res.ContentLength)
-		if passes = err == nil && int64(len(body)) > x.s.Bounds.MaxBody; passes {
+		body, err := payload.ReadUpTo(s.body, e.req.s.Bounds.MaxBody, res.ContentLength)
+		if passes = err == nil && int64(len(body)) > e.req.s.Bounds.MaxBody; passes {
 			res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(body), s.body), Closer: s}
 			return res, nil
 		}
@@ -193,7 +194,7 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 		}
 		if s.sink != nil {
 			_, _ = s.sink.Write(body)
-			x.later(s.sink.Answer())
+			e.later(s.sink.Answer())
 		}
 		out := append(s.splice.Write(body), s.splice.Close()...)
 		if !s.splice.Over() {
@@ -215,7 +216,7 @@ func (x *sending) answerCalls(r *http.Request, res *http.Response) (*http.Respon
 			_ = next.Body.Close()
 			return withBody(next, text), err
 		}
-		res.Header, res.ContentLength, s.body, s.sink = next.Header, next.ContentLength, next.Body, wire.Watch(x.r.API)
+		res.Header, res.ContentLength, s.body, s.sink = next.Header, next.ContentLength, next.Body, wire.Watch(e.req.parsed.API)
 		s.splice.Next()
 	}
 }
@@ -252,7 +253,7 @@ func (s *spliced) Read(p []byte) (int, error) {
 			s.turn()
 		}
 		if s.err != nil && s.sink != nil {
-			s.x.later(s.sink.Answer())
+			s.e.later(s.sink.Answer())
 			s.sink = nil
 		}
 	}
@@ -280,7 +281,7 @@ func (s *spliced) Close() error {
 func (s *spliced) turn() {
 	messages, err := s.next(s.r.Context())
 	if err != nil {
-		s.x.fault("recall", err)
+		s.e.req.g.fault("recall", err)
 		messages = nil
 	}
 	if messages == nil {
@@ -288,7 +289,7 @@ func (s *spliced) turn() {
 		return
 	}
 	if s.sink != nil {
-		s.x.later(s.sink.Answer())
+		s.e.later(s.sink.Answer())
 		s.sink = nil
 	}
 	_ = s.body.Close()
@@ -302,7 +303,7 @@ func (s *spliced) turn() {
 
 // await waits for the vendor's next answer, or for the time to send a ping that keeps the client's connection alive.
 func (s *spliced) await() {
-	wait := time.NewTimer(s.x.pingEvery)
+	wait := time.NewTimer(s.e.req.g.pingEvery)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -316,17 +317,17 @@ func (s *spliced) await() {
 			if s.err = io.EOF; s.r.Context().Err() != nil {
 				s.err = s.r.Context().Err()
 			}
-			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.x.r.API, http.StatusBadGateway,
-				"condense: upstream "+s.x.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
+			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.e.req.parsed.API, http.StatusBadGateway,
+				"condense: upstream "+s.e.req.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
 		case a.res.StatusCode != http.StatusOK:
 			head, _ := io.ReadAll(io.LimitReader(a.res.Body, mostRefusal))
 			_ = a.res.Body.Close()
 			s.body, s.err = http.NoBody, io.EOF
 			text, _ := payload.Decode(head, a.res.Header.Get("Content-Encoding"), mostRefusal)
-			s.x.stats.Fault("recall_refused")
+			s.e.req.g.stats.Fault("recall_refused")
 			s.out = s.splice.Failed(a.res.StatusCode, text)
 		default:
-			s.body, s.sink = a.res.Body, wire.Watch(s.x.r.API)
+			s.body, s.sink = a.res.Body, wire.Watch(s.e.req.parsed.API)
 			s.splice.Next()
 		}
 	}
@@ -335,23 +336,23 @@ func (s *spliced) await() {
 // next answers the calls of the tool. It returns the messages of the next request to the vendor, or nil if the answer
 // ends here, after storing the round to put back later.
 func (s *spliced) next(ctx context.Context) ([][]byte, error) {
-	x := s.x
+	e := s.e
 	calls := s.splice.Calls()
 	var results [][]byte
 	for _, c := range calls {
 		text, failed := limitReached, true
 		if s.asked < mostRounds {
-			text, failed = x.recall(ctx, c)
+			text, failed = e.recall(ctx, c)
 		}
-		if size := x.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) +
-			len(text)/count.BytesPerToken; size > x.policy.Limit+(x.policy.Window-x.policy.Limit)/2 {
+		if size := e.plan.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) +
+			len(text)/count.BytesPerToken; size > e.req.limits.policy.Limit+(e.req.limits.policy.Window-e.req.limits.policy.Limit)/2 {
 			text, failed = noRoom, true // the vendor would refuse the request, and the client would lose its answer
 		}
-		results = append(results, wire.Result(x.r.API, recallTool.Name, c.ID, text, failed))
+		results = append(results, wire.Result(e.req.parsed.API, recallTool.Name, c.ID, text, failed))
 	}
 	s.calls = append(s.calls, calls...)
 	said := s.splice.Message()
-	if x.chain != nil {
+	if e.req.in.chain != nil {
 		said = chain.AsInput(said) // as in the history, so that the vendor's is the beginning of the next request
 	}
 	s.added = append(s.added, said...)
@@ -359,13 +360,13 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if len(s.calls) == 0 {
 			return nil, nil // it was cut short
 		}
-		return nil, x.putBack(ctx, s.added, results, s.calls)
+		return nil, e.putBack(ctx, s.added, results, s.calls)
 	}
 	s.asked++
-	s.added = append(s.added, wire.ResultMessages(x.r.API, results)...)
-	view := x.messages
+	s.added = append(s.added, wire.ResultMessages(e.req.parsed.API, results)...)
+	view := e.plan.messages
 	if view == nil {
-		view = messages.Raw(x.r.Messages)
+		view = messages.Raw(e.req.parsed.Messages)
 	}
 	return slices.Concat(view, s.added), nil
 }
@@ -373,39 +374,41 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 // ask sends the vendor the next request for the same answer to the client.
 func (s *spliced) ask(messages [][]byte) (*http.Response, error) {
 	again := s.r.Clone(s.r.Context())
-	payload.Replace(again, s.x.r.With(messages))
-	return s.x.sender(again.Context()).RoundTrip(again)
+	payload.Replace(again, s.e.req.parsed.With(messages))
+	return s.e.req.sender(again.Context()).RoundTrip(again)
 }
 
 // putBack stores the parts of the answer that the client does not get. They must be on disk before the client can send
 // the answer back.
-func (x *sending) putBack(ctx context.Context, messages, results [][]byte, calls []wire.Call) error {
-	round, err := wire.NewRound(x.r.API, messages, results, calls)
+func (e *exchange) putBack(ctx context.Context, messages, results [][]byte, calls []wire.Call) error {
+	r := e.req
+	round, err := wire.NewRound(r.parsed.API, messages, results, calls)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
-	if err := x.tool.session.Keep(ctx, x.store, session.RoundPrefix, &session.Aside{At: x.tool.at, Round: round}, x.s.Now()); err != nil {
+	if err := r.tool.session.Keep(ctx, r.g.store, session.RoundPrefix, &session.Aside{At: r.tool.at, Round: round}, r.s.Now()); err != nil {
 		return err
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
-	all, err := wire.ParseMessages(x.r.API, messages)
-	if err != nil || x.claim == nil || !x.claim.Latest(ctx) {
+	all, err := wire.ParseMessages(r.parsed.API, messages)
+	if err != nil || r.claim == nil || !r.claim.Latest(ctx) {
 		return err
 	}
-	defer x.claim.Release()
-	all = slices.Concat(x.r.Messages, all)
-	x.claim.State.SentAgain(all, lineage.Roll(all), len(x.r.Messages))
-	return x.claim.Save(ctx, x.store, true, x.s.Now())
+	defer r.claim.Release()
+	all = slices.Concat(r.parsed.Messages, all)
+	s := r.current()
+	s.SentAgain(all, lineage.Roll(all), len(r.parsed.Messages))
+	return r.save(ctx, s, true, r.s.Now())
 }
 
 // later adds the answer to a request of the gateway's own to the statistics.
-func (x *sending) later(a wire.Answer) {
+func (e *exchange) later(a wire.Answer) {
 	if a.Input == 0 {
 		return
 	}
-	a = x.once(a)
-	paid, known := x.cost(a)
-	x.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, known: known, again: true})
+	a = e.once(a)
+	paid, known := e.req.cost(a)
+	e.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, known: known, again: true})
 }

@@ -55,48 +55,48 @@ const (
 var elsewhere = plain.Pattern(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
 // windowOf returns the window, in tokens, of a request: the user's, else its model's, else the profile's.
-func windowOf(x *known, r *resolved) int {
-	if usersOwn(r) {
-		return r.Window
+func windowOf(r *request, values *resolved) int {
+	if usersOwn(values) {
+		return values.Window
 	}
-	return askedWindow(x, r.Window)
+	return askedWindow(r, values.Window)
 }
 
 // askedWindow returns the window of a request's model: as reported by a server nearby, else from the table of models, else
 // assumed, the profile's window. It never waits; a question to the server runs in the background.
-func askedWindow(x *known, assumed int) int {
-	u := x.t.upstream
-	if u == nil || x.t.compress || x.declared || elsewhere().MatchString(strings.ToLower(x.r.Model)) && x.listed > 0 {
-		return cmp.Or(x.listed, assumed)
+func askedWindow(r *request, assumed int) int {
+	u := r.t.upstream
+	if u == nil || r.t.compress || r.tariff.declared || elsewhere().MatchString(strings.ToLower(r.parsed.Model)) && r.tariff.listed > 0 {
+		return cmp.Or(r.tariff.listed, assumed)
 	}
-	ws := &x.windows
+	ws := &r.g.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w := ws.get(windowKey{u.Base.String(), x.r.Model}, u.Name)
+	w := ws.get(windowKey{u.Base.String(), r.parsed.Model}, u.Name)
 	if w == nil { // too many models
-		return cmp.Or(x.listed, assumed)
+		return cmp.Or(r.tariff.listed, assumed)
 	}
 	if !u.Nearby() {
-		if x.listed == 0 {
-			w.unknown(x.s.Reports.Logger, assumed)
+		if r.tariff.listed == 0 {
+			w.unknown(r.s.Reports.Logger, assumed)
 		}
-		return cmp.Or(x.listed, assumed)
+		return cmp.Or(r.tariff.listed, assumed)
 	}
 	wait := latestAgain
 	if w.From != stats.WindowServer && w.times < 10 { //nolint:mnd // then it is longer
 		wait = min(wait, soonestAgain<<w.times)
 	}
-	if now := x.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
+	if now := r.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
 		w.under, w.last = true, now
 		w.times++
-		known, model, log := x.listed, x.r.Model, x.s.Reports.Logger
-		x.background.Go(func() { x.askWindow(u, w, model, known, assumed, log) })
+		known, model, log := r.tariff.listed, r.parsed.Model, r.s.Reports.Logger
+		r.g.background.Go(func() { r.g.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
 	if w.From == stats.WindowServer || w.From == stats.WindowUsual && w.times > 1 && !w.under {
 		return w.Tokens
 	}
-	return cmp.Or(x.listed, assumed)
+	return cmp.Or(r.tariff.listed, assumed)
 }
 
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
@@ -171,25 +171,26 @@ const (
 
 // truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
-func (x *sending) truncated(a wire.Answer) bool {
-	if x.t.upstream == nil || x.t.upstream.IsVendors || x.t.upstream.Host.Of != "" || x.t.compress || !a.Complete {
+func (e *exchange) truncated(a wire.Answer) bool {
+	r := e.req
+	if r.t.upstream == nil || r.t.upstream.IsVendors || r.t.upstream.Host.Of != "" || r.t.compress || !a.Complete {
 		return false
 	}
-	ours := x.ours
-	if x.s.Observe {
-		ours = x.original
+	ours := e.plan.ours
+	if r.s.Observe {
+		ours = e.plan.original
 	}
-	ours -= x.media
-	was := x.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
+	ours -= r.media
+	was := r.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
 		float64(ours) >= stillRatio*float64(a.Input)
 	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
-	ws := &x.windows
+	ws := &r.g.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w := ws.get(windowKey{x.t.upstream.Base.String(), x.r.Model}, x.t.upstream.Name)
+	w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name)
 	if w == nil {
-		w = &modelWindow{Window: stats.Window{Upstream: x.t.upstream.Name, Model: x.r.Model}}
+		w = &modelWindow{Window: stats.Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
 	}
 	if a.Input > w.most+w.most/10 { // it holds more than was known
 		w.most, w.cuts, w.Holds = a.Input, 0, 0
@@ -197,18 +198,18 @@ func (x *sending) truncated(a wire.Answer) bool {
 	if !cut {
 		return false
 	}
-	first := !ws.cut[x.claim.Conversation]
+	first := !ws.cut[r.claim.Conversation]
 	if len(ws.cut) >= mostCut || ws.cut == nil {
 		ws.cut = map[string]bool{}
 	}
-	ws.cut[x.claim.Conversation] = true
-	if grown := ours - w.Counted; x.media == 0 && max(grown, -grown) >= stillTokens {
+	ws.cut[r.claim.Conversation] = true
+	if grown := ours - w.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
 		w.cuts++
 	}
 	w.Truncated++
-	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, x.policy.Window)
-	x.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(x.t.who.Tenant), telemetry.ModelKey.String(x.modelName()))
-	log := x.s.Reports.Logger.With("model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", x.policy.Window)
+	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, r.limits.policy.Window)
+	r.g.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(r.t.who.Tenant), telemetry.ModelKey.String(r.modelName()))
+	log := r.s.Reports.Logger.With("model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", r.limits.policy.Window)
 	if first {
 		log.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest")
 	}

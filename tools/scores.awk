@@ -1,6 +1,6 @@
-# Combines the tables of docs/results.md into one: what every preset keeps at four sizes.
+# Combines the tables of bench/results/presets.md into one: what every preset keeps at four sizes.
 #
-#	awk -f tools/scores.awk docs/results.md
+#	awk -f tools/scores.awk bench/results/presets.md
 BEGIN { FS = " *[|] *"; split("10% 25% 50% real", sizes, " ") }
 /^### / { size = $0; sub(/^### budget /, "", size); table = size in wanted }
 BEGIN { for (i in sizes) wanted[sizes[i]] = 1 }

@@ -1,7 +1,7 @@
 // Command arena runs the programs of a list and smart on the same sessions, by every measure of condense compare, and
 // writes the results as JSON and as a table:
 //
-//	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-recorded FOLDER] [-gold FOLDER] [-results docs/results.md]
+//	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-recorded FOLDER] [-gold FOLDER] [-results bench/results/arena.md]
 //
 // The sessions are one of each project, of at most 14 projects, those whose names have the smallest SHA-256; without a folder, those that
 // come with condense. Planted sentences are measured on the first half. Recorded compactions come from the folder of

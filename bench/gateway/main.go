@@ -1,6 +1,6 @@
 // Command gateway measures what a gateway adds to requests: `condense serve`, a bare
 // httputil.ReverseProxy, and @portkey-ai/gateway, each in a process of its own before the
-// same stub of a vendor, in one run. See docs/decisions/appendix-benchmarks.md.
+// same stub of a vendor, in one run. See bench/results/appendix-benchmarks.md.
 package main
 
 import (

@@ -6,6 +6,10 @@
 //	outside lost CONTEXT.json... OUT      contexts of Lost in Compaction, each with its _meta.json
 //	outside anchors SESSION... OUT        sessions of coding agents, with the lines that their next edits quote
 //
+// and prints how well the search of condense finds the messages that answer the questions of such folders:
+//
+//	outside search FOLDER...
+//
 // A file in OUT is a conversation. Questions whose evidence is not a message of the conversation are left out.
 package main
 
@@ -60,8 +64,11 @@ func main() {
 }
 
 func run(args []string) error {
+	if len(args) > 1 && args[0] == "search" {
+		return searched(args[1:])
+	}
 	if len(args) < 3 {
-		return errors.New("want beam CHATS OUT FROM-TO, locomo FILE OUT FROM-TO, lost CONTEXT.json... OUT or anchors SESSION... OUT")
+		return errors.New("want beam CHATS OUT FROM-TO, locomo FILE OUT FROM-TO, lost CONTEXT.json... OUT anchors SESSION... OUT or search FOLDER...")
 	}
 	if of := map[string]func(name, out string) error{"lost": lost, "anchors": anchors}[args[0]]; of != nil {
 		for _, name := range args[1 : len(args)-1] {

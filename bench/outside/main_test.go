@@ -92,3 +92,30 @@ func TestSources(t *testing.T) {
 		}
 	}
 }
+
+// The searched messages are those that answer the questions, and sessions count where messages name them.
+func TestSearched(t *testing.T) {
+	t.Parallel()
+	c := conversation{Messages: []message{
+		{ID: "1", Role: "user", Session: "a", Text: "Our team moves to the new office on the ninth of June."},
+		{ID: "2", Role: "assistant", Session: "a", Text: "Noted. A good plan has boxes, labels, and a list of all rooms."},
+		{ID: "3", Role: "user", Session: "b", Text: "How many boxes does a team of twelve people need?"},
+	}, Questions: []question{{ID: "q", Ability: "dates", Text: "When does the office move?", Evidence: []string{"1"}}}}
+	folder := t.TempDir()
+	data, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "talk.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := searched([]string{folder}); err != nil {
+		t.Error(err)
+	}
+	if got := row([]found{{"talk", "dates", []float64{1, 1, 0, 1}}, {"talk", "numbers", []float64{0, 1}}}, ""); got != "all questions\t2\t0.500 ±0.000\t1.000 ±0.000\t0.000 ±0.000\t1.000 ±0.000" {
+		t.Error(got)
+	}
+	if err := searched([]string{t.TempDir()}); err == nil {
+		t.Error("a folder without conversations has results")
+	}
+}

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Command wires writes the two halves of docs/wires-measured.md. -clients is the table of APIs and clients: each plays an
+// Command wires writes the two halves of bench/results/wires.md. -clients is the table of APIs and clients: each plays an
 // agent's loop that is several times as long as its window, through condense serve, against a scripted vendor as strict as
 // the real one. -times is the time that the gateway adds to a request, beside a bare reverse proxy in the same run.
 package main

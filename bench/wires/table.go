@@ -111,7 +111,7 @@ func table(ctx context.Context, out io.Writer, b *bench) error {
 		"it. *Breaks* are prompts that do not continue the one before, *cache* is the share that the vendor's cache served\n"+
 		"of the tokens sent before. *Observed* are the requests, or frames, with `--observe`, that reached the vendor with the\n"+
 		"SHA-256 and the credential that the client sent: AWS signatures are the client's own, and the vendor verifies them.\n"+
-		"*Recalls* are with [the gateway's own tool](recall.md#through-the-gateway), which the model calls five times; none is refused.\n\n"+
+		"*Recalls* are with [the gateway's own tool](../../docs/recall.md#through-the-gateway), which the model calls five times; none is refused.\n\n"+
 		"| API | client | version |")
 	for _, s := range scenarios {
 		if s.observe {

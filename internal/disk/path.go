@@ -3,6 +3,7 @@ package disk
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // FromHere returns the form of path to print: relative to the working directory if it is below
@@ -17,3 +18,8 @@ func FromHere(path string) string {
 	}
 	return path
 }
+
+// Pattern escapes a path for use in a pattern of [filepath.Glob].
+func Pattern(path string) string { return special.ReplaceAllString(path, `\$0`) }
+
+var special = regexp.MustCompile(`[*?\[\\]`)

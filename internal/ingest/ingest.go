@@ -36,7 +36,7 @@ func Settings(o Options) (json.RawMessage, error) {
 		passes = append(passes, smart.PassConfig{Pass: "cut", Settings: fmt.Appendf(nil, `{"tokens": %d, "keep": 0}`, least)})
 	}
 	if o.MaxResult > 0 {
-		const share = 0.65 // the share of long results that agents used in their next five turns: docs/decisions/appendix-measurements.md
+		const share = 0.65 // the share of long results that agents used in their next five turns: bench/results/appendix-measurements.md
 		most := max(2*o.MaxResult, least)
 		for _, pass := range []struct {
 			name     string

@@ -22,12 +22,11 @@ const evidencePrefix = "evidence:"
 type goldFile struct {
 	ID       string `json:"id"`
 	Messages []struct {
-		ID      string    `json:"id"`
-		Role    core.Role `json:"role"`
-		Time    string    `json:"time,omitempty"`
-		Session string    `json:"session,omitempty"`
-		Text    string    `json:"text"`
-		Calls   []struct {
+		ID    string    `json:"id"`
+		Role  core.Role `json:"role"`
+		Time  string    `json:"time,omitempty"`
+		Text  string    `json:"text"`
+		Calls []struct {
 			ID   string `json:"id"`
 			Name string `json:"name"`
 			Args string `json:"args"`
@@ -37,7 +36,6 @@ type goldFile struct {
 	Questions []struct {
 		ID       string   `json:"id"`
 		Ability  string   `json:"ability"`
-		Text     string   `json:"text,omitempty"`
 		Evidence []string `json:"evidence,omitempty"`
 		Lines    []string `json:"lines,omitempty"` // instead of messages: lines that must be left
 	} `json:"questions"`
@@ -48,13 +46,11 @@ type gold struct {
 	session   *score.Session
 	hash      string
 	questions []goldQuestion
-	sittings  map[string]string // in which messages were written, by ID; for conversations of several
 }
 
 type goldQuestion struct {
-	id, ability, text string
-	evidence          []string // IDs
-	turns             []goldTurn
+	id, ability string
+	turns       []goldTurn
 }
 
 // A goldTurn is a message or, without 3-grams, a line.
@@ -82,7 +78,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 		return nil, errors.New(`no conversation with evidence: it needs "messages" and "questions"`)
 	}
 	sum := sha256.Sum256(data)
-	out := &gold{hash: hex.EncodeToString(sum[:]), session: &score.Session{}, sittings: map[string]string{}}
+	out := &gold{hash: hex.EncodeToString(sum[:]), session: &score.Session{}}
 	out.session.ID, out.session.Source = called(strings.TrimPrefix(it.Name, evidencePrefix))
 	out.session.ID = cmp.Or(in.ID, out.session.ID)
 	turns := map[string]goldTurn{}
@@ -96,7 +92,6 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			return nil, fmt.Errorf("message %q has no text", m.ID)
 		}
 		turns[m.ID] = goldTurn{role: m.Role, grams: evidenceGrams(m.Text, false)}
-		out.sittings[m.ID] = m.Session
 		text := m.Text
 		if m.Time != "" {
 			text = "[" + m.Time + "] " + text
@@ -121,7 +116,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			return nil, fmt.Errorf("question %q has no evidence", q.ID)
 		}
 		asked[q.ID] = true
-		g := goldQuestion{id: q.ID, ability: q.Ability, text: q.Text, evidence: q.Evidence}
+		g := goldQuestion{id: q.ID, ability: q.Ability}
 		for _, id := range q.Evidence {
 			turn, ok := turns[id]
 			if !ok {

@@ -1,29 +1,11 @@
 package lab
 
 import (
-	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
-	"github.com/condensehq/condense/tokens"
 )
-
-// RunAt runs a strategy as [Run] does, on the messages of s before index at, with that many tokens to leave. Above 0, limit is the
-// most that the view and the system prompt may have.
-func RunAt(ctx context.Context, s *score.Session, at, room, limit int, strategy *Strategy, c *tokens.Counter) (Row, error) {
-	cut, ok := score.CutAt(s, strconv.Itoa(at), at)
-	if !ok {
-		return Row{}, fmt.Errorf("no cut at %d", at)
-	}
-	w := &sessionWork{runner: &runner{opts: Options{Now: time.Now}}, session: s, counter: c}
-	b := w.trial(s.ID, task{budget: liveBudget, cut: cut, room: room})
-	b.scorer, b.limit = w.scorer(cut), limit
-	return b.run(ctx, strategy)
-}
 
 // Payback is the payback of a condensation from 100,000 to 20,000 tokens, without a head or a model, in a session that a
 // model answered.

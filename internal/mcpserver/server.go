@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -178,16 +179,20 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	if sel.Lines, err = recall.ParseLines(string(in.Lines)); err != nil {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
-	if in.Grep != "" {
-		if sel.Grep, err = recall.ParsePattern(in.Grep); err != nil {
-			return nil, fmt.Errorf("grep: %w", err)
-		}
+	patterns := []string{in.Grep, "(?i)" + in.Grep} // the second if the first finds nothing
+	if _, err := recall.ParsePattern(in.Grep); err != nil {
+		return nil, fmt.Errorf("grep: %w", err)
 	}
 	pieces, err := named(ctx, st, in)
+	if words := string(in.What); errors.Is(err, errNoReference) && words != "" && in.Grep == "" { // a symbol or a pattern: its lines are the answer
+		patterns = []string{"(?i)" + regexp.QuoteMeta(words), "(?i)" + words}
+		in = &recallArgs{Of: in.Of, Grep: words, Tokens: in.Tokens, Offset: in.Offset}
+		pieces, err = named(ctx, st, in)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if sel != (recall.Selection{Grep: sel.Grep}) { // lines are those of a result, not of its call
+	if sel != (recall.Selection{}) { // lines are those of a result, not of its call
 		pieces = slices.DeleteFunc(pieces, func(p recall.Piece) bool { return p.Context })
 	}
 	sel.Short = len(in.names()) == 0 // in the whole conversation
@@ -195,52 +200,21 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	if in.Tokens > 0 {
 		limit = min(in.Tokens, maxTokens) * perToken
 	}
-	page, err := recall.Select(ctx, pieces, &sel, in.Offset, limit)
-	if err != nil {
+	var page *recall.Page
+	for _, pattern := range patterns {
+		if in.Grep != "" {
+			if sel.Grep, err = recall.ParsePattern(pattern); err != nil {
+				break // words that are no pattern
+			}
+		}
+		if page, err = recall.Select(ctx, pieces, &sel, in.Offset, limit); in.Grep == "" || err == nil && page.Total > 0 {
+			break
+		}
+	}
+	if page == nil {
 		return nil, err
 	}
-	var texts []string
-	returned := 0
-	if len(pieces) != 1 {
-		page.Chunks = slices.DeleteFunc(page.Chunks, func(c recall.Chunk) bool { return c.Text == "" })
-		pieces = nil
-		for _, c := range page.Chunks {
-			pieces = append(pieces, *c.Piece)
-		}
-		if n := len(page.Chunks); n == 0 {
-			return []string{recalledMark + "no line matches; try a shorter pattern, with (?i) before it, or alone]"}, nil
-		} else if n > maxPlaces && sel.Grep != nil {
-			page.Chunks, page.Next = page.Chunks[:maxPlaces], 0
-			texts = append(texts, fmt.Sprintf("[condense recall: lines match in %d places or more, these are the first %d; use a pattern that matches fewer]", n, maxPlaces))
-		}
-	}
-	for _, c := range page.Chunks {
-		returned += len(c.Text)
-		head := recalledMark + where(c.Piece) + "; " + c.What
-		switch {
-		case c.Text == "":
-			texts = append(texts, head+"; nothing to show]")
-		case strings.TrimSpace(c.Text) == "": // APIs refuse a text of white space
-			texts = append(texts, fmt.Sprintf("%s; only white space: %+q]", head, c.Text))
-		case sel.Grep != nil:
-			texts = append(texts, head+"; old content, each line after its number; "+notSaid+"]", c.Text)
-		case c.Piece.Decoded != "":
-			texts = append(texts, head+"; the arguments, decoded; "+notSaid+"]", c.Text)
-		default:
-			texts = append(texts, head+"; old content, verbatim; "+notSaid+"]", c.Text)
-		}
-	}
-	if shown := cmp.Or(page.Next, page.Total) - page.Offset; shown < page.Total {
-		next := "the end"
-		if page.Next > 0 {
-			next = fmt.Sprintf("next: offset %d", page.Next)
-		}
-		texts = append(texts, fmt.Sprintf(recalledMark+"%s of %s bytes; %s]", size.Group(shown), size.Group(page.Total), next))
-	}
-	if st.Recalled != nil {
-		st.Recalled(pieces, returned)
-	}
-	return texts, nil
+	return st.page(page, pieces, &sel), nil
 }
 
 func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, error) {
@@ -261,7 +235,14 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 		}
 		return s.Text(&recall.FileAt{Name: in.File, At: string(in.At), Changes: in.Changes})
 	case len(names) == 1:
-		return st.content(ctx, own, string(names[0]))
+		pieces, err := st.content(ctx, own, string(names[0]))
+		if s, fault := own(); errors.Is(err, errNoReference) && in.What != "" && fault == nil {
+			text, fault := s.Text(&recall.FileAt{Name: string(in.What), At: string(in.At), Changes: in.Changes})
+			if fault == nil || errors.Is(fault, recall.ErrSeveral) {
+				return text, fault
+			}
+		}
+		return pieces, err
 	case in.Grep == "":
 		return nil, errors.New("say what to recall: a number such as m41.2, a handle, or a file; grep alone finds lines by their words")
 	}
@@ -281,6 +262,9 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 	}), nil
 }
 
+// errNoReference says that a text names nothing.
+var errNoReference = errors.New("no message")
+
 // content returns the content of references, or of the message with an ID.
 func (s *State) content(ctx context.Context, numbered func() (*recall.Source, error), what string) (all []recall.Piece, err error) {
 	refs := recall.ParseRefs(what)
@@ -288,8 +272,8 @@ func (s *State) content(ctx context.Context, numbered func() (*recall.Source, er
 		return pieces, nil
 	}
 	if len(refs) == 0 {
-		return nil, fmt.Errorf("no message %+q; want numbers such as m41 or m41.2, or the ten digits (0-9, a-f) after h: in one stub; "+
-			"grep alone finds lines by their words", plain.Abbreviate(what))
+		return nil, fmt.Errorf("%w %+q; want numbers such as m41 or m41.2, or the ten digits (0-9, a-f) after h: in one stub; "+
+			"grep alone finds lines by their words", errNoReference, plain.Abbreviate(what))
 	}
 	for _, ref := range refs {
 		var pieces []recall.Piece

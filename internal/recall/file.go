@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/internal/value/ledger"
 )
@@ -64,25 +66,41 @@ func (s *Source) Text(want *FileAt) ([]Piece, error) {
 	return []Piece{p}, nil
 }
 
+// ErrSeveral says that a name is that of several files.
+var ErrSeveral = errors.New("is the end of several paths")
+
 // fileIn returns the only file whose path ends with a name.
 func fileIn(known *ledger.Ledger, name string) (found *ledger.File, err error) {
 	name = "/" + toolcall.CleanPath(name)
-	var paths, matches []string
+	var paths, bases, matches []string
+	best := 0
 	for _, f := range known.Files {
-		if at := "/" + f.Path; strings.HasSuffix(at, name) || strings.HasSuffix(name, at) {
+		paths, bases = append(paths, f.Path), append(bases, path.Base(f.Path))
+		at, fits := "/"+f.Path, 0
+		switch {
+		case at == name:
+			fits = 3
+		case strings.HasSuffix(at, name), strings.HasSuffix(name, at):
+			fits = 2
+		case strings.HasSuffix(strings.ToLower(at), strings.ToLower(name)):
+			fits = 1
+		}
+		if fits > best {
+			best, matches = fits, nil
+		}
+		if fits > 0 && fits == best {
 			found, matches = f, append(matches, f.Path)
 		}
-		paths = append(paths, f.Path)
 	}
 	switch {
 	case len(matches) == 1:
 		return found, nil
 	case len(matches) > 1:
-		return nil, fmt.Errorf("%s is the end of several paths; name one of: %s", name[1:], strings.Join(matches, ", "))
+		return nil, fmt.Errorf("%s %w; name one of: %s", name[1:], ErrSeveral, strings.Join(matches, ", "))
 	}
 	const most = 20
 	latest := strings.Join(paths[max(0, len(paths)-most):], ", ")
-	return nil, fmt.Errorf("no call read or changed a file %s; the latest of %s: %s", name[1:], size.Plural(len(paths), "file"), latest)
+	return nil, fmt.Errorf("no call read or changed a file %s%s; the latest of %s: %s", name[1:], suggest.DidYouMean(path.Base(name), bases), size.Plural(len(paths), "file"), latest)
 }
 
 // textOfFile returns the known lines of a file, and lines in brackets for the others.

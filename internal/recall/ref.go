@@ -41,18 +41,26 @@ var (
 	trailing  = plain.Pattern(`(?m)()() m` + numberDigits + `$`)
 )
 
+// aside are words before a reference that say nothing.
+var aside = map[string]bool{"": true, "message": true, "messages": true, "number": true, "result": true, "recall": true, "handle": true}
+
 // ParseRefs parses references separated by commas or spaces. Text can also be a line that begins with some, or the stub of
 // a provider with one handle or number. Without any the result is nil.
 func ParseRefs(text string) (refs []Ref) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r <= ' ' }) {
-		if word = strings.Trim(word, "`'\"[]()*-:."); word == "" {
-			continue
-		}
+		word = strings.ToLower(strings.Trim(word, "`'\"[]()*-:.#"))
 		at := refWord().FindStringSubmatch(word)
-		if at == nil {
+		if at != nil {
+			refs = append(refs, refOf(at))
+		} else if refs != nil || !aside[word] {
 			break
 		}
-		refs = append(refs, refOf(at))
+	}
+	if units := listed().FindAllStringSubmatch(text, -1); refs != nil && len(units) > len(refs) { // a line of a table with several
+		refs = nil
+		for _, at := range units {
+			refs = append(refs, refOf(at))
+		}
 	}
 	if refs != nil {
 		return refs
@@ -101,11 +109,7 @@ func (r Ref) String() string {
 func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
 	all := len(s.order) - s.Later
 	if r.From < 1 || r.To > all || r.To < r.From {
-		has := "this conversation has messages m1 to m" + strconv.Itoa(all)
-		if all == 0 {
-			has = "no message of this conversation has a number here"
-		}
-		return nil, fmt.Errorf("no message %s: %s", r, has)
+		return nil, fmt.Errorf("no message %s: %s", r, s.Has())
 	}
 	results := 0
 	for n := r.From; n <= r.To; n++ {
@@ -132,6 +136,14 @@ func (s *Source) Numbered(r Ref) (pieces []Piece, err error) {
 		return nil, fmt.Errorf("no result %s: message m%d has %s", r, r.From, size.Plural(results, "result"))
 	}
 	return pieces, nil
+}
+
+// Has says what numbers there are.
+func (s *Source) Has() string {
+	if len(s.order) == s.Later {
+		return "no message of this conversation has a number here"
+	}
+	return "this conversation has messages m1 to m" + strconv.Itoa(len(s.order)-s.Later)
 }
 
 // callOf returns the call that a result in entry i answers, and its entry; nil if there is none.

@@ -29,7 +29,7 @@ const (
 	unitNext = "; "  // between units of a line
 	unitSign = " → " // between a call and its outcome
 	// unitShare is the most that the table may have of all tokens: it does not grow with the room. With it, and Index, readers are expected
-	// to find a third more by a label, and extracts lose .01 of the needed text (docs/results.md).
+	// to find a third more by a label, and extracts lose .01 of the needed text (bench/results/strangers.md).
 	unitShare = 0.010
 	unitGroup = 6   // results that share a line at most
 	unitNames = 4   // that an edit inserts

@@ -73,7 +73,7 @@ type Account struct {
 // o.Counter. A conversation
 // that fits, or that cannot be made smaller, is returned unchanged. The result obeys [core.Rules] and is a function
 // of the input. The cost is linear in the conversation, except for the choice among lines, which looks at some of
-// them the more often the more there are: docs/decisions/appendix-benchmarks.md.
+// them the more often the more there are: bench/results/appendix-benchmarks.md.
 func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, error) {
 	if o.Counter == nil {
 		return Result{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)

@@ -38,7 +38,7 @@ func TestGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := watch.Close(t.Context()); err != nil {
+		if err := watch.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -50,7 +50,7 @@ func TestGateway(t *testing.T) {
 		Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}, Epoch: live.EpochOptions{Risk: 100},
 		Reports: live.Reports{
 			Watch: watch,
-			Pages: watch.Pages("", func() live.Stats { return g.Stats() }, func() bool { return true }),
+			Pages: watch.Pages("", func() live.Stats { return g.Stats() }),
 		},
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestGateway(t *testing.T) {
 	if _, err := client.Say(t.Context(), "Read all the files. "+hostile); err != nil {
 		t.Fatal(err)
 	}
-	until[bool](t, tb, `document.querySelector('section[aria-labelledby="needed"] p:not(.faint):not(.hint)') !== null`)
+	until[bool](t, tb, `document.querySelector('section[aria-labelledby="epochs"] td:not(.none)') !== null`)
 	if !evaluate[bool](t, tb, `window.same && document.activeElement.getAttribute("href") === "#epochs"`) {
 		t.Error("the page was loaded again, or lost the focus, instead of being brought up to date")
 	}
@@ -156,9 +156,6 @@ func TestGateway(t *testing.T) {
 		t.Errorf("the button undoes nothing: %+v", o)
 	}
 
-	// With the keyboard alone: from the list to a conversation, to its texts.
-	tb.do(t, chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("main a")].at(-1).focus(); void 0`), chromedp.KeyEvent("\r"))
-	until[bool](t, tb, `document.querySelector(".messages") !== null`)
 	if !evaluate[bool](t, tb, `window.broken === undefined`) {
 		t.Error("a text of the conversation ran as a script")
 	}

@@ -27,6 +27,8 @@ const (
 	mostFunction = 80  // lines
 	mostFile     = 500 // lines
 	mostLine     = 140 // characters
+	mostReached  = 50  // methods of a type, with those that it gets by embedding
+	mostSeen     = 40  // fields of a struct, with those that it gets by embedding
 )
 
 // budgets are what the house may weigh. The goal is where each is to arrive. The ceiling is what must not be exceeded; where it
@@ -38,10 +40,10 @@ var budgets = []struct {
 }{
 	{"lines of core and registry with their imports", 3_610, 3_200, closure("core", "registry")},
 	{"lines of plugin-sdk with its imports", 7_530, 5_500, closure("plugin-sdk")},
-	{"lines of the root package with its imports", 45_220, 30_000, closure(".")},
+	{"lines of the root package with its imports", 44_800, 30_000, closure(".")},
 	{"lines of live with its imports", 77_540, 58_000, closure("live")},
 	{"lines of the program with its imports, without the laboratory", 108_000, 74_000, closure("cmd/condense")},
-	{"lines in all", 130_830, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines in all", 130_300, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},
@@ -49,10 +51,10 @@ var budgets = []struct {
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
 	{"methods of a type", 48, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
-	{"fields of a struct", 32, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
+	{"fields of a struct", 31, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
 	{fmt.Sprintf("functions above %d lines", mostFunction), 0, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
 	{fmt.Sprintf("files above %d lines", mostFile), 0, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 810, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 750, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.
@@ -72,6 +74,100 @@ func TestBudgets(t *testing.T) {
 		default:
 			t.Logf("%s: %d of %d", b.name, n, b.ceiling)
 		}
+	}
+}
+
+// nested are the structs that are larger than mostReached or mostSeen by embedding, with their methods and fields. A number may only fall.
+var nested = map[string][2]int{
+	"..plan":                                 {22, 43},
+	"cmd/condense/internal/servecmd.gateway": {55, 57},
+	"core/history.File":                      {54, 22},
+	"internal/lab.play":                      {38, 48},
+	"internal/value.choice":                  {108, 49},
+	"internal/value.claims":                  {136, 50},
+	"internal/value.extraction":              {131, 50},
+	"internal/value.layout":                  {72, 40},
+	"internal/value.preface":                 {61, 33},
+	"internal/value.rating":                  {51, 20},
+}
+
+// ladders are the structs that embed another struct of their package that has methods: who calls a method cannot see whose it is, or what
+// it may write. By package; none may be added.
+var ladders = map[string]string{
+	".":                                "fresh>opened plan>settings",
+	"cmd/condense/internal/filecmd":    "resumption>selection",
+	"cmd/condense/internal/hook":       "shortener>Options",
+	"cmd/condense/internal/plugincmd":  "judging>pluginTest",
+	"core/history":                     "File>Journal",
+	"internal/catalog":                 "cachingRow>Caching",
+	"internal/lab":                     "Difference>Estimate ReaderOptions>Options ReplayOptions>Options analysis>Report interviews>runner play>game sessionWork>runner",
+	"internal/lab/online":              "card>Evidence conversation>Evidence conversationRow>Evidence epochDetail>epochRow epochRow>Epoch modeRow>Mode",
+	"internal/lab/truth":               "measure>Report",
+	"internal/outline":                 "cfamily>parser golang>keywords keywords>parser script>parser",
+	"internal/search":                  "builder>Index",
+	"internal/tree":                    "jsonReader>budget yamlReader>budget",
+	"internal/value":                   "choice>layout claims>choice extraction>choice layout>preface preface>rating rating>reading",
+	"providers/native":                 "settings>Config",
+	"providers/smart":                  "accounting>Provider chooser>work cutter>work digester>work hider>work historian>work referrer>work",
+	"providers/smart/internal/account": "Update>Checks",
+	"tokens":                           "Counter>Encoding worker>bpe",
+	"transcript/internal/claudecode":   "sessionWriter>sessionFile",
+	"transcript/internal/codex":        "rolloutWriter>rollout",
+	"transcript/internal/copilot":      "writer>reader",
+	"transcript/internal/roo":          "layout>writer",
+}
+
+// TestNesting: a type is no larger by embedding than one may be without, and methods are called on a field that has a name.
+func TestNesting(t *testing.T) {
+	h, found := survey(t), map[string]bool{}
+	for name := range h.types {
+		methods, fields := map[string]bool{}, map[string]bool{}
+		h.reach(name, methods, fields, map[string]bool{})
+		m, f, was := len(methods), len(fields), nested[name]
+		switch most := [2]int{max(mostReached, was[0]), max(mostSeen, was[1])}; {
+		case m > most[0] || f > most[1] && !h.types[name].data:
+			t.Errorf("%s reaches %d methods and %d fields, and %d and %d are allowed: make what it embeds a field with a name", name, m, f, most[0], most[1])
+		case was != [2]int{} && was != [2]int{m, f}:
+			t.Logf("%s reaches %d methods and %d fields: write that into nested, or remove it there", name, m, f)
+		}
+		for _, e := range h.types[name].embeds {
+			in, k := map[string]bool{}, h.types[e]
+			if k == nil || !k.structure || strings.TrimSuffix(e, path.Ext(e)) != strings.TrimSuffix(name, path.Ext(name)) {
+				continue
+			}
+			if h.reach(e, in, map[string]bool{}, map[string]bool{}); len(in) > 0 {
+				found[name+">"+e[strings.LastIndex(e, ".")+1:]] = true
+			}
+		}
+	}
+	for in, pairs := range ladders {
+		for pair := range strings.FieldsSeq(pairs) {
+			if !found[in+"."+pair] {
+				t.Errorf("%s: %s is no longer true: remove it from ladders", in, pair)
+			}
+			delete(found, in+"."+pair)
+		}
+	}
+	for pair := range found {
+		t.Errorf("%s embeds a struct of its package that has methods: give it a name", pair)
+	}
+}
+
+// reach collects the names of the methods and fields of a type with those that it gets by embedding a type of this module.
+func (h *house) reach(name string, methods, fields, done map[string]bool) {
+	k := h.types[name]
+	if k == nil || done[name] {
+		return
+	}
+	done[name] = true
+	for _, m := range k.methods {
+		methods[m] = true
+	}
+	for _, f := range k.fields {
+		fields[f] = true
+	}
+	for _, e := range k.embeds {
+		h.reach(e, methods, fields, done)
 	}
 }
 
@@ -117,9 +213,16 @@ type house struct {
 	functions map[string]int // lines, by function
 	files     map[string]int // lines, by file
 	longLines map[string]int // number of them, by file
+	types     map[string]*kind
 
 	imports map[string][]string // of this module's packages and all that they need, by import path
 	module  map[string]string   // of each package that is not of the standard library
+}
+
+// A kind is what a type declares: names of methods and fields, and the types of this module that it embeds.
+type kind struct {
+	methods, fields, embeds []string
+	structure, data         bool // it is a struct; one of settings or data
 }
 
 // skipped are folders without code of the module.
@@ -130,7 +233,7 @@ func survey(t *testing.T) *house {
 	t.Helper()
 	h := &house{
 		packages: map[string]int{}, isMain: map[string]bool{}, methods: map[string]int{}, fields: map[string]int{},
-		functions: map[string]int{}, files: map[string]int{}, longLines: map[string]int{},
+		functions: map[string]int{}, files: map[string]int{}, longLines: map[string]int{}, types: map[string]*kind{},
 	}
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -207,12 +310,14 @@ func (h *house) read(p string, text []byte) error {
 			if d.Recv != nil {
 				name = receiver(d.Recv.List[0].Type) + "." + name
 				h.methods[dir+"."+receiver(d.Recv.List[0].Type)]++
+				k := h.kind(dir + "." + receiver(d.Recv.List[0].Type))
+				k.methods = append(k.methods, d.Name.Name)
 			}
 			h.functions[p+": "+name] = fset.Position(d.End()).Line - fset.Position(d.Pos()).Line + 1
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
 				if s, ok := s.(*ast.TypeSpec); ok {
-					h.readType(dir, s)
+					h.readType(dir, f, s)
 				}
 			}
 		}
@@ -223,7 +328,22 @@ func (h *house) read(p string, text []byte) error {
 // isSettings are the names of structs that hold settings: their fields are the settings that there are.
 var isSettings = regexp.MustCompile(`(Options|Settings|Config|Values)$`)
 
-func (h *house) readType(dir string, s *ast.TypeSpec) {
+func (h *house) kind(name string) *kind {
+	if h.types[name] == nil {
+		h.types[name] = &kind{}
+	}
+	return h.types[name]
+}
+
+func (h *house) readType(dir string, file *ast.File, s *ast.TypeSpec) {
+	k := h.kind(dir + "." + s.Name.Name)
+	if i, ok := s.Type.(*ast.InterfaceType); ok {
+		for _, m := range i.Methods.List {
+			for _, n := range m.Names {
+				k.methods = append(k.methods, n.Name)
+			}
+		}
+	}
 	t, ok := s.Type.(*ast.StructType)
 	if !ok {
 		return
@@ -232,10 +352,36 @@ func (h *house) readType(dir string, s *ast.TypeSpec) {
 	for _, f := range t.Fields.List {
 		n += max(1, len(f.Names))
 		tagged = tagged || f.Tag != nil // settings, and data that others read or write
+		for _, name := range f.Names {
+			k.fields = append(k.fields, name.Name)
+		}
+		if len(f.Names) == 0 {
+			k.fields = append(k.fields, path.Ext("." + receiver(f.Type))[1:])
+			k.embeds = append(k.embeds, named(dir, file, f.Type))
+		}
 	}
-	if !tagged && !isSettings.MatchString(s.Name.Name) {
+	k.structure, k.data = true, tagged || isSettings.MatchString(s.Name.Name)
+	if !k.data {
 		h.fields[dir+"."+s.Name.Name] = n
 	}
+}
+
+// named returns the folder and name of a type of this module as another file of a folder writes it.
+func named(dir string, file *ast.File, e ast.Expr) string {
+	if s, ok := e.(*ast.StarExpr); ok {
+		e = s.X
+	}
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return dir + "." + receiver(e)
+	}
+	for _, i := range file.Imports {
+		p := strings.Trim(i.Path.Value, `"`)
+		if of := receiver(s.X); i.Name != nil && i.Name.Name == of || i.Name == nil && path.Base(p) == of {
+			return path.Clean(strings.TrimPrefix(strings.TrimPrefix(p, module), "/")) + "." + s.Sel.Name
+		}
+	}
+	return ""
 }
 
 // receiver returns the name of the type of a method.
@@ -248,6 +394,8 @@ func receiver(e ast.Expr) string {
 			e = x.X
 		case *ast.IndexListExpr:
 			e = x.X
+		case *ast.SelectorExpr:
+			e = x.Sel
 		case *ast.Ident:
 			return x.Name
 		default:

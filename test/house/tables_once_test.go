@@ -26,7 +26,6 @@ var elsewhere = map[string]string{
 	"providers/native/extras.go command":                  "Roo Code's own expression, longer names included",
 	"internal/live/store/postgres.go search_path":         "a setting of PostgreSQL",
 	"internal/value/plan.go task_list":                    "the list in a call, not its tool",
-	"internal/lab/online/online.go local_shell_call":      "a type of items in OpenAI's API",
 	"transcript/internal/items/items.go local_shell_call": "a type of items in OpenAI's API",
 }
 

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestPublishedTableIsItsSource: each number in the table of docs/smart.md is in docs/results.md, in the row of the strategy and under
+// TestPublishedTableIsItsSource: each number in the table of docs/smart.md is in bench/results/presets.md, in the row of the strategy and under
 // the heading that the table names. A column that is added to the results once shifted the published ones.
 func TestPublishedTableIsItsSource(t *testing.T) {
-	results := tables(t, "docs/results.md")
+	results := tables(t, "bench/results/presets.md")
 	published := tables(t, "docs/smart.md")["Results"]
 	if len(published) < 10 {
 		t.Fatalf("the table of docs/smart.md has %d rows", len(published))
@@ -33,7 +33,7 @@ func TestPublishedTableIsItsSource(t *testing.T) {
 				want = append(want, strings.TrimSpace(cell))
 			}
 			if got := row[c.published]; got != strings.Join(want, ", ") {
-				t.Errorf("docs/smart.md, %s, %q: %s, and docs/results.md has %q", strategy, c.published, got, want)
+				t.Errorf("docs/smart.md, %s, %q: %s, and bench/results/presets.md has %q", strategy, c.published, got, want)
 			}
 		}
 	}

@@ -75,8 +75,8 @@ func TestSentence(t *testing.T) {
 		{&live.Stats{}, Mode{}, "No request has come yet."},
 		{priced, Mode{}, "3 conversations so far, and none was long enough to be condensed."},
 		{priced, Mode{Conversations: 2, Epochs: 4, Saved: 2}, "4 epochs in 2 conversations saved $2.00 of $8.00."},
-		{priced, Mode{Conversations: 1, Epochs: 1, Saved: -1.5, Measured: 1}, "1 epoch in 1 conversation cost $1.50 more than was saved so far; nothing that was left out was needed later."},
-		{priced, Mode{Conversations: 1, Epochs: 2, Unpriced: 2, Before: 300_000, After: 90_000, Needed: 70, Missing: 2}, "2 epochs in 1 conversation made 90,000 tokens of 300,000; of 70 names that were needed later, 2 could not be found any more."},
+		{priced, Mode{Conversations: 1, Epochs: 1, Saved: -1.5}, "1 epoch in 1 conversation cost $1.50 more than was saved so far."},
+		{priced, Mode{Conversations: 1, Epochs: 2, Unpriced: 2, Before: 300_000, After: 90_000}, "2 epochs in 1 conversation made 90,000 tokens of 300,000."},
 	} {
 		if got := sentence(tt.stats, 3, []Mode{tt.mode}); got != tt.want {
 			t.Errorf("%s\nwant %s", got, tt.want)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/live"
 )
@@ -41,7 +40,7 @@ type Evidence struct {
 	Epochs   []*Epoch `json:"epochs"` // oldest first
 }
 
-// An Epoch is a condensation of a conversation with the measures of the turns after it.
+// An Epoch is a condensation of a conversation with what came of it.
 type Epoch struct {
 	live.Epoch
 
@@ -53,13 +52,6 @@ type Epoch struct {
 	Unpriced bool    `json:"unpriced,omitempty"`
 	Recalls  int     `json:"recalls"`
 	Recalled int     `json:"recalled"` // tokens
-
-	Followed int       `json:"followed"`       // turns after it by which it was measured; 0 if not measured yet
-	Needed   int       `json:"needed"`         // names needed in those turns
-	Missing  int       `json:"missing"`        // needed names that were neither visible nor reachable in the sent view
-	Rereads  int       `json:"rereads"`        // calls that brought back hidden content, see [lab.Rereads]
-	Reread   int       `json:"reread_tokens"`  // in their results
-	Rows     []lab.Row `json:"rows,omitempty"` // of the sent view: one, once measured
 }
 
 // A Mode sums up the epochs of a mode.
@@ -80,15 +72,7 @@ type Mode struct {
 	Unpriced  int     `json:"unpriced,omitempty"` // epochs without a known price, which are not in Paid and Saved
 	Recalls   int     `json:"recalls"`
 	Recalled  int     `json:"recalled"`
-	Measured  int     `json:"measured"` // epochs followed by enough turns
-	Needed    int     `json:"needed"`
-	Missing   int     `json:"missing"`
-	Rereads   int     `json:"rereads"`
-	Reread    int     `json:"reread_tokens"`
 }
-
-// keptMeasures are the measures of a row that are kept: those that are shown.
-var keptMeasures = []string{lab.MeasurePanel, lab.MeasureReachable, lab.MeasureUser, lab.MeasureKept}
 
 // Modes sums up epochs: first the effective ones, all together and by mode, then, if there are any, the observed ones
 // in the same way.
@@ -167,13 +151,6 @@ func (m *Mode) add(e *Epoch) {
 	}
 	m.Recalls += e.Recalls
 	m.Recalled += e.Recalled
-	m.Needed += e.Needed
-	m.Missing += e.Missing
-	m.Rereads += e.Rereads
-	m.Reread += e.Reread
-	if e.Followed > 0 {
-		m.Measured++
-	}
 }
 
 // merge returns one record per conversation, joined from all gateways that served it, the latest turn first.
@@ -233,7 +210,7 @@ func (c *Evidence) merge(o *Evidence) {
 // merged joins two gateways' records of an epoch. Only one gateway made it, but its consequences may have been seen
 // by both.
 func (e *Epoch) merged(o *Epoch) *Epoch {
-	if o.Before > 0 || e.Before == 0 && o.Followed > e.Followed {
+	if o.Before > 0 {
 		e, o = o, e
 	}
 	sum := *e

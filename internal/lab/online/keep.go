@@ -124,3 +124,20 @@ func (w *Watch) all() []*Evidence {
 	all = merge(all)
 	return slices.Clip(all[:min(len(all), mostOthers)])
 }
+
+// find returns all gateways' record of a conversation, nil if there is none. The caller holds w.mu.
+func (w *Watch) find(id string) *Evidence {
+	var parts []*Evidence
+	for _, c := range w.others {
+		if c.ID == id {
+			parts = append(parts, c)
+		}
+	}
+	if c := w.conversations[id]; c != nil {
+		parts = append(parts, &c.Evidence)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return merge(parts)[0]
+}

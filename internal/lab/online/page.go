@@ -12,13 +12,10 @@ import (
 	"sync"
 
 	decide "github.com/condensehq/condense/internal/epoch"
-	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
-	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
-	"github.com/condensehq/condense/tokens"
 )
 
 //go:embed pages
@@ -37,9 +34,8 @@ const root = "/condense/"
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Pages returns the pages below /condense/. Folder is the beginning of the paths in links, for a server that strips it; it must
-// always be the same. Stats returns the gateway's statistics. Texts reports whether the readers
-// of the pages may read the conversations; it is called for every request.
-func (w *Watch) Pages(folder string, stats func() live.Stats, texts func() bool) http.Handler {
+// always be the same. Stats returns the gateway's statistics.
+func (w *Watch) Pages(folder string, stats func() live.Stats) http.Handler {
 	w.mu.Lock()
 	w.links = folder + root
 	w.mu.Unlock()
@@ -48,14 +44,7 @@ func (w *Watch) Pages(folder string, stats func() live.Stats, texts func() bool)
 		w.show(out, r, "overview.html", func() any { return w.overview(stats()) })
 	})
 	m.HandleFunc("GET "+root+"conversations/{id}", func(out http.ResponseWriter, r *http.Request) {
-		w.show(out, r, "conversation.html", func() any { return w.conversation(r.PathValue("id"), texts()) })
-	})
-	m.HandleFunc("GET "+root+"conversations/{id}/{epoch}", func(out http.ResponseWriter, r *http.Request) {
-		if !texts() {
-			http.Error(out, "texts are shown only where a token is needed", http.StatusForbidden)
-			return
-		}
-		w.showText(out, r)
+		w.show(out, r, "conversation.html", func() any { return w.conversation(r.PathValue("id")) })
 	})
 	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := files.ReadFile("pages/" + name)
@@ -136,33 +125,12 @@ func (w *Watch) show(out http.ResponseWriter, r *http.Request, name string, data
 	_, _ = out.Write(page.Bytes())
 }
 
-// showText answers with the page of condense inspect --html about the messages that an epoch condensed.
-func (w *Watch) showText(out http.ResponseWriter, r *http.Request) {
-	n, _ := strconv.Atoi(r.PathValue("epoch"))
-	d, err := w.document(r.PathValue("id"), n)
-	if err != nil || d == nil {
-		http.Error(out, "the texts of this epoch are not in memory", http.StatusNotFound)
-		return
-	}
-	var page bytes.Buffer
-	if err := report.WriteConversation(&page, d, w.counter, &report.ConversationOptions{Name: "epoch " + strconv.Itoa(n), Encoding: tokens.O200kBase}); err != nil {
-		w.log.ErrorContext(r.Context(), "page", "err", err)
-		http.Error(out, "the page could not be made", http.StatusInternalServerError)
-		return
-	}
-	header(out, "text/html; charset=utf-8")
-	// The page has its own policy, with the checksum of its script. Only a header can keep it out of frames.
-	out.Header().Set("Content-Security-Policy", report.Policy()+"; frame-ancestors 'none'")
-	_, _ = out.Write(page.Bytes())
-}
-
 type section struct{ ID, Title string }
 
 // A base is the data that all pages have.
 type base struct {
 	Title, Root string
 	Version     int
-	Least       int
 	Sections    []section
 }
 
@@ -181,7 +149,6 @@ type overviewPage struct {
 type conversationPage struct {
 	base
 	C      *Evidence
-	Texts  bool
 	Curve  template.HTML
 	Money  template.HTML
 	Rows   []epochRow
@@ -212,16 +179,14 @@ type conversationRow struct {
 
 type epochRow struct {
 	*Epoch
-	Link, Mode, By, Expected, Paid, Saved, Kept, Reachable, Measured string
+	Link, Mode, By, Expected, Paid, Saved string
 }
 
 type epochDetail struct {
 	epochRow
 
-	N                    int
-	ID, Text, User, Left string
-	Turns                int // after which it was measured
-	Missing              []score.Need
+	N  int
+	ID string
 }
 
 // How many conversations and epochs the tables of the overview have, and how many conversations it shows with their curves.
@@ -235,7 +200,7 @@ func (w *Watch) overview(stats live.Stats) any {
 	defer w.mu.Unlock()
 	all := w.all()
 	p := &overviewPage{
-		base:  w.base("condense serve", "running", "Latest", "worth", "Worth", "needed", "Needed later", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
+		base:  w.base("condense serve", "running", "Latest", "worth", "Worth", "conversations", "Conversations", "epochs", "Epochs", "providers", "Providers", "recalls", "Recalls"),
 		Stats: stats, Failed: slices.ContainsFunc(stats.Attempts, func(a live.Attempt) bool { return a.Failed() }),
 	}
 	modes := Modes(all)
@@ -268,7 +233,7 @@ func (w *Watch) overview(stats live.Stats) any {
 	return p
 }
 
-// sentence is the verdict of the overview: the saved tokens, and the share that was missed.
+// sentence is the verdict of the overview: what epochs saved.
 func sentence(stats *live.Stats, conversations int, modes []Mode) string {
 	var all Mode
 	for _, m := range modes {
@@ -292,12 +257,6 @@ func sentence(stats *live.Stats, conversations int, modes []Mode) string {
 		text += fmt.Sprintf(" cost %s more than was saved so far", usd(-all.Saved))
 	default:
 		text += fmt.Sprintf(" saved %s of %s", usd(all.Saved), usd(stats.Cost+all.Saved))
-	}
-	switch {
-	case all.Needed > 0:
-		text += fmt.Sprintf("; of %s that were needed later, %s could not be found any more", size.Plural(all.Needed, "name"), size.Group(all.Missing))
-	case all.Measured > 0:
-		text += "; nothing that was left out was needed later"
 	}
 	return text + "."
 }
@@ -330,34 +289,24 @@ func (m *Mode) row() modeRow {
 	return r
 }
 
-func (w *Watch) conversation(id string, texts bool) any {
+func (w *Watch) conversation(id string) any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c, own := w.find(id)
+	c := w.find(id)
 	if c == nil {
 		return nil
 	}
-	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Texts: texts, Curve: c.curve(""), Money: c.money()}
+	p := &conversationPage{base: w.base("Conversation of "+agentName(c.Agent), "epochs", "Epochs"), C: c, Curve: c.curve(""), Money: c.money()}
 	for i, e := range slices.Backward(c.Epochs) {
 		n := i + 1
 		p.Rows = append(p.Rows, w.row(e, c.ID, n))
-		d := epochDetail{epochRow: p.Rows[len(p.Rows)-1], N: n, ID: "epoch-" + strconv.Itoa(n), Turns: e.Followed}
-		if own[i] != nil {
-			d.Missing = own[i].missing
-			if own[i].journal != nil {
-				d.Text = fmt.Sprintf("%sconversations/%s/%d", w.links, c.ID, n)
-			}
-		}
-		if len(e.Rows) > 0 {
-			d.User, d.Left = one(&e.Rows[0], lab.MeasureUser), one(&e.Rows[0], lab.MeasureKept)
-		}
-		p.Epochs = append(p.Epochs, d)
+		p.Epochs = append(p.Epochs, epochDetail{epochRow: p.Rows[len(p.Rows)-1], N: n, ID: "epoch-" + strconv.Itoa(n)})
 	}
 	return p
 }
 
 func (w *Watch) base(title string, sections ...string) base {
-	b := base{Title: title, Root: w.links, Version: w.changes, Least: score.TurnsAfter}
+	b := base{Title: title, Root: w.links, Version: w.changes}
 	for s := range slices.Chunk(sections, 2) {
 		b.Sections = append(b.Sections, section{s[0], s[1]})
 	}
@@ -367,7 +316,7 @@ func (w *Watch) base(title string, sections ...string) base {
 func (w *Watch) row(e *Epoch, conversation string, n int) epochRow {
 	r := epochRow{
 		Epoch: e, Link: fmt.Sprintf("%sconversations/%s#epoch-%d", w.links, conversation, n), Mode: cmp.Or(e.Mode, "–"), By: cmp.Or(e.Provider, "–"),
-		Expected: "–", Paid: "not yet", Saved: worth(e.Saved, e.Observed), Kept: "–", Reachable: "–", Measured: "–",
+		Expected: "–", Paid: "not yet", Saved: worth(e.Saved, e.Observed),
 	}
 	if e.Turns > 0 {
 		r.Expected = strconv.FormatFloat(e.Turns, 'f', 1, 64)
@@ -378,9 +327,6 @@ func (w *Watch) row(e *Epoch, conversation string, n int) epochRow {
 	if e.Unpriced {
 		r.Paid, r.Saved = "–", "–"
 	}
-	if len(e.Rows) > 0 {
-		r.Kept, r.Reachable, r.Measured = one(&e.Rows[0], lab.MeasurePanel), one(&e.Rows[0], lab.MeasureReachable), strconv.Itoa(e.Followed)
-	}
 	return r
 }
 
@@ -390,15 +336,6 @@ func agentName(name string) string {
 		return "an unknown agent"
 	}
 	return name
-}
-
-// one formats a measure of a row.
-func one(r *lab.Row, measure string) string {
-	v, ok := r.Values[measure]
-	if !ok {
-		return "–"
-	}
-	return percent(v)
 }
 
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "\u00a0%" } //nolint:mnd // percent

@@ -43,9 +43,8 @@ type Job struct {
 	Pins      Pins
 	Protected string // identifies the part of Pins that the user can change
 	Order     int    // number of the user's order; 0 for none
-	Journal   bool
-	Forced    bool // the vendor would refuse body
-	Retry     int  // size in tokens below which another attempt is useless, if it fails in the background
+	Forced    bool   // the vendor would refuse body
+	Retry     int    // size in tokens below which another attempt is useless, if it fails in the background
 
 	Owner  Owner
 	Client asker                  // may ask the client's own model; nil if that is not allowed
@@ -224,18 +223,10 @@ func (j *Job) prepared(doc *transcript.Document, report *condense.Report) (*Prep
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{
+	return &Prepared{
 		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !j.Turn.NoRecall, Passes: passesOf(report),
 		Maker: makerOf(report), Protected: j.Protected,
-	}
-	if j.Journal {
-		var text bytes.Buffer
-		if _, err := doc.Write(&text, "condense"); err != nil {
-			return nil, err
-		}
-		p.Journal = text.Bytes()
-	}
-	return p, nil
+	}, nil
 }
 
 // Bounds of the ratio of the host's count to the vendor's. Outside of them the two did not count the same text.

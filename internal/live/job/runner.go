@@ -318,7 +318,6 @@ type Prepared struct {
 	After   []wire.Message
 	Handles bool // the view may contain handles
 	Passes  map[string]string
-	Journal []byte // the condensed conversation; nil without a watcher
 	Maker   Maker
 	Order   int  // number of the order that it fulfills; 0 for none
 	Hurried bool // truncation did it for want of time

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"net/http"
 	"strconv"
 	"strings"
@@ -216,7 +217,7 @@ func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte,
 			if err := grow(next - int64(cap(buf))); err != nil {
 				return buf, err
 			}
-			buf = append(make([]byte, 0, next), buf...)
+			buf = grown(buf, int(next))
 		}
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -229,6 +230,22 @@ func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte,
 			return buf, nil
 		}
 	}
+}
+
+// outgrown are the arrays that bodies have outgrown, for the next ones: by the number of bits of their size.
+var outgrown [64]sync.Pool
+
+// grown returns buf with an array of a size, and gives its own away.
+func grown(buf []byte, size int) []byte {
+	to, ok := outgrown[bits.Len(uint(size))].Get().(*[]byte)
+	if !ok || cap(*to) < size {
+		to = new(make([]byte, 0, size))
+	}
+	out := append((*to)[:0:size], buf...)
+	if cap(buf) <= 1<<20 {
+		outgrown[bits.Len(uint(cap(buf)))].Put(&buf)
+	}
+	return out
 }
 
 // Decode decompresses at most limit bytes. After an error it returns the bytes decoded so far.

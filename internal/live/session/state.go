@@ -3,6 +3,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -387,6 +388,9 @@ func (c *Claim) NewEntry() (*Entry, *store.Record) {
 	return e, &store.Record{ID: c.ID, Version: c.Based}
 }
 
+// texts are for records, which are large and written twice in a turn.
+var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // Save makes the state current in memory and, if durable is set, in the store first. The caller must hold the claim.
 // The error wraps [store.ErrConflict] if another gateway has saved the record.
 func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time.Time) error {
@@ -394,13 +398,16 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 		return errors.New("another request decides about this conversation")
 	}
 	if durable {
-		data, err := json.Marshal(Stored{c.Conversation, c.Said(), c.State})
+		text := texts.Get().(*bytes.Buffer) //nolint:errcheck // it holds nothing else
+		defer texts.Put(text)
+		text.Reset()
+		err := json.NewEncoder(text).Encode(Stored{c.Conversation, c.Said(), c.State})
 		if err != nil {
 			return err
 		}
 		r := &store.Record{
-			ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: data, Reader: c.Reads, Set: c.State.Originals,
-			From: c.Over,
+			ID: c.ID, Key: c.Session.Key, Version: c.Based, Updated: now, Data: bytes.TrimSuffix(text.Bytes(), []byte("\n")), Reader: c.Reads,
+			Set: c.State.Originals, From: c.Over,
 		}
 		if c.Keep != nil {
 			err = in.Keep(ctx, r, c.Keep, c.Most)
@@ -444,8 +451,7 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 
 // Said returns the description to store with the lineage.
 func (c *Claim) Said() *About {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	return c.about
 }
 
@@ -463,8 +469,7 @@ func (c *Claim) Again(ctx context.Context, from store.Store) error {
 	if err := c.Session.Load(ctx, from); err != nil {
 		return err
 	}
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	s := *c.Entry.State
 	c.State, c.Based = &s, c.version
 	return nil
@@ -479,8 +484,7 @@ func (c *Claim) Latest(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if c.Entry.State == nil {
 		c.Release()
 		return false

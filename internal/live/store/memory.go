@@ -89,7 +89,7 @@ func (s *memory) save(r *Record) error {
 	stored := *r
 	stored.From = nil
 	stored.Updated = r.Updated.Truncate(time.Millisecond)
-	stored.Data = bytes.Clone(r.Data)
+	stored.Data = append(s.records[r.ID].Data[:0], r.Data...)
 	s.records[r.ID] = stored
 	return nil
 }

@@ -7,10 +7,8 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 )
 
-// A Watcher observes conversations: to show them on pages, and to measure later which content was worth keeping. Its
-// methods are called while requests wait, so they must return soon, and from several goroutines. They must not modify
-// their arguments. They may keep the messages, but these are slices of request bodies, so keeping one keeps its whole
-// body in memory.
+// A Watcher observes conversations, to show them on pages. Its methods are called while requests wait, so they must return soon,
+// and from several goroutines. They must not modify their arguments.
 type Watcher interface {
 	// Turn is called before a turn is sent. If it has an epoch, this is the first turn sent with that condensation.
 	Turn(*Turn)
@@ -28,22 +26,15 @@ type Turn struct {
 	Tenant       string // NAME:HASH with Options.Tokens, else HASH; the hash is a keyed hash of the credentials
 	Agent        string
 	Model        string
-	Profile      string   // empty for the default
-	Mode         string   // empty for none
-	Format       string   // format of the messages, as in package transcript
-	Messages     [][]byte // the client's messages, without cache markers
-	System       []byte   // JSON, like Tools; nil if the request has none, or has it as a message
-	Tools        []byte
-	Tokens       int // size of the request as sent, estimated in the vendor's count
-	History      int // size of the client's request, in the same count
-	Window       int // window of the model, in tokens
-	DueAt        int // size in tokens at which the conversation is condensed at the latest; 0 if nothing is changed
+	Profile      string // empty for the default
+	Mode         string // empty for none
+	Messages     int    // number of the client's messages
+	Tokens       int    // size of the request as sent, estimated in the vendor's count
+	History      int    // size of the client's request, in the same count
+	Window       int    // window of the model, in tokens
+	DueAt        int    // size in tokens at which the conversation is condensed at the latest; 0 if nothing is changed
 	Observe      bool
-	// Set only when an epoch begins, else nil. View is sent in place of Messages. Journal is the condensed
-	// conversation in the format condense; it begins with the result of the previous epoch, if any.
-	Epoch   *stats.Epoch
-	View    [][]byte
-	Journal []byte
+	Epoch        *stats.Epoch // nil unless it begins with this turn
 }
 
 // Used is the vendor's report about a turn, in tokens and US dollars.

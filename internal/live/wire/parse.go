@@ -157,6 +157,9 @@ func (p *parser) messages() bool {
 		if p.err != nil {
 			return false
 		}
+		if n := len(r.Messages); n == cap(r.Messages) && n >= 32 { // as many more as the rest has if they are alike
+			r.Messages = slices.Grow(r.Messages, min(4*n, 1+n*(len(p.data)-p.at)/(p.at-begin)))
+		}
 		r.Messages = append(r.Messages, m)
 		if !p.comma(']') {
 			return false

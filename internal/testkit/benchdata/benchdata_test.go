@@ -12,7 +12,7 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// The sizes in docs/decisions/appendix-benchmarks.md and in the peers' measurements.
+// The sizes in bench/results/appendix-benchmarks.md and in the peers' measurements.
 const (
 	messages = 10_000
 	bytesOf  = 5_200_000

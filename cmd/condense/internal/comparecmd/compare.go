@@ -45,7 +45,6 @@ type comparison struct {
 	price                               string
 	fixed                               int
 	asked                               struct{ reader, author string }
-	search                              bool
 	others                              othersFlags
 }
 
@@ -60,7 +59,7 @@ before the cut, and measures the result against what the agent used afterwards. 
 folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
 canaries:PATH plants rules, facts and wishes in the sessions and counts the surviving ones, round by round;
 canaries2:PATH plants texts of another author. evidence:PATH is conversations with questions and the messages
-that answer them; the surviving share of those messages is measured, or with --search how well search finds them.
+that answer them; the surviving share of those messages is measured.
 
 A strategy is, with commas between several:
   NAME              a provider of the configuration, or a strategy with its default settings
@@ -92,7 +91,6 @@ them.`,
   condense compare sessions/ --reader cheap --author strong --budgets 12% --strategies smart,slidingwindow
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
-  condense compare evidence:outside/ --search
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
@@ -116,7 +114,6 @@ them.`,
 	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over folders, or projects in names such as PROJECT--NAME: sessions of one are alike")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
-	f.BoolVar(&c.search, "search", false, "how well the search of condense finds the messages that answer the questions of evidence:PATH")
 	f.StringVar(&c.asked.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
 	f.StringVar(&c.asked.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
@@ -143,9 +140,6 @@ func (c *comparison) sharedFlags(cmd *cobra.Command) {
 func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	if c.replay {
 		return replay(a, cmd, c, paths)
-	}
-	if c.search {
-		return searchEvidence(a, cmd, c, paths)
 	}
 	if c.asked.reader != "" || c.asked.author != "" {
 		return interview(a, cmd, c, paths)

@@ -1,24 +1,14 @@
 package filecmd
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/sessions"
-	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/transcript"
 )
 
 func handoffCommand(a *cli.App) *cobra.Command {
@@ -70,7 +60,7 @@ session itself is not changed. Thinking and encrypted reasoning, which only the 
 			if force {
 				r.turn.Trigger = core.TriggerManual
 			}
-			return r.handOff(cmd, agentOf(to), quiet)
+			return r.do(cmd, agentOf(to), false, quiet)
 		},
 	}
 	r.flags(a, cmd)
@@ -84,64 +74,4 @@ session itself is not changed. Thinking and encrypted reasoning, which only the 
 	cli.Complete(cmd, "from", names)
 	cli.Complete(cmd, "to", names)
 	return cmd
-}
-
-// handOff writes the session, condensed if it is due, as a session of another agent.
-func (r *resumption) handOff(cmd *cobra.Command, to *sessions.Agent, quiet bool) error {
-	s := r.session
-	d, err := r.Read(cmd.Context(), s.Path, s.Agent.Format)
-	if err != nil {
-		return err
-	}
-	h, err := r.open(cmd.Context(), cmd, r.App)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	dir, err := r.folder()
-	if err != nil {
-		return err
-	}
-	turn, request, _ := r.selection.turn(d)
-	turn.Window, turn.MaxOutput = 0, 0 // the other agent's model counts its own tokens
-	turn.Trigger, turn.NoRecall, turn.Dir = r.turn.Trigger, true, dir
-	report, err := manage(cmd.Context(), h, condense.ResumeConversation(d.Journal), turn, nil, !quiet)
-	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, r.readers, report)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Where(), err)
-	}
-	var b bytes.Buffer
-	warnings, err := d.Write(&b, to.Format)
-	if err != nil {
-		return err
-	}
-	// Adopt writes the folder.
-	warnings = slices.DeleteFunc(warnings, func(w transcript.Warning) bool {
-		return strings.Contains(w.Text, "the directory of the session is not known")
-	})
-	if !quiet {
-		r.Warn("left out for "+to.Title, warnings)
-	}
-	other, err := to.Adopt(cmd.Context(), dir, b.Bytes(), time.Now())
-	if err != nil {
-		return fmt.Errorf("session for %s: %w", to.Title, err)
-	}
-	term.Printf(r.Stderr, "session %s of %s is as it was; %s goes on with %s\n", s.ID, s.Agent.Title, to.Title, other.Where())
-	r.session = other
-	term.Printf(r.Stdout, "%s\n", r.command(other.ID))
-	return nil
-}
-
-// folder returns the folder of the session, or the current one if it is gone.
-func (r *resumption) folder() (string, error) {
-	if dir, err := workingDir(r.session.Dir); r.session.Dir != "" && err == nil {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", errors.New("the folder of the session is gone; go to the folder to work in")
-	}
-	return dir, nil
 }

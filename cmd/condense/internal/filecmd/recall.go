@@ -140,7 +140,11 @@ func readOriginals(ctx context.Context, a *cli.App, path, format string) (*trans
 		return nil, err
 	}
 	a.Warn(opts.Name, d.Warnings)
-	return d, nil
+	w, err := wholeOf(path, d.Journal)
+	if err == nil && w.ids != nil {
+		d.Journal, d.Format = w.journal, "condense"
+	}
+	return d, err
 }
 
 // formatOriginals is the format of documents made from files of originals.

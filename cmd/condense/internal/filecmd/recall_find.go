@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/transcript"
@@ -81,8 +81,11 @@ func (r *recalling) find(name string) (found []recall.Piece, err error) {
 		}
 		return s.All(), nil
 	case refs == nil:
+		if text, err := own.Text(&recall.FileAt{Name: name}); err == nil || errors.Is(err, recall.ErrSeveral) {
+			return text, err
+		}
 		_, err := messageNamed(own.Journal, name)
-		return nil, fmt.Errorf("%w; a number is such as m41 or m41.2, a handle has ten digits of 0-9 and a-f", err)
+		return nil, fmt.Errorf("%w; a number is such as m41 or m41.2, a handle has ten digits of 0-9 and a-f; %s; the output for all of them can be searched with grep", err, own.Has())
 	}
 	for _, ref := range refs {
 		pieces, err := r.referred(ref)
@@ -122,7 +125,7 @@ func (r *recalling) readParts() error {
 	if r.parts || r.path == "-" {
 		return nil
 	}
-	paths, err := filepath.Glob(filepath.Join(globEscape(originalsDir(r.path)), "part-*.jsonl"))
+	paths, err := filepath.Glob(filepath.Join(disk.Pattern(originalsDir(r.path)), "part-*.jsonl"))
 	if err != nil {
 		return err
 	}
@@ -154,11 +157,6 @@ func (r *recalling) readPart(path string) (*recall.Source, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r.conversation.Add(path, d.Journal), nil
-}
-
-// globEscape escapes a path for use in a pattern.
-func globEscape(path string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
 }
 
 // lost returns hidden and rewritten content, of one condensation if one is named.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -64,11 +65,11 @@ for Claude Code, OpenCode and pi, and its seal for Copilot CLI: models refuse it
 				return err
 			}
 			defer r.session.Close()
-			r.turn.Instructions, r.turn.Estimate = ask, !quiet
+			r.turn.Instructions = ask
 			if force {
 				r.turn.Trigger = core.TriggerManual
 			}
-			return r.do(cmd, show, quiet)
+			return r.do(cmd, r.session.Agent, show, quiet)
 		},
 	}
 	r.flags(a, cmd)
@@ -115,21 +116,25 @@ func (r *resumption) find(ctx context.Context, name string, id []string) (err er
 	return err
 }
 
-// do condenses the copy.
-func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
-	s := r.session
+// do condenses a copy for an agent: the session's own, or another one.
+func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool) error {
+	s, other := r.session, to != r.session.Agent
 	d, err := r.Read(cmd.Context(), s.Path, s.Agent.Format)
 	if err != nil {
 		return err
 	}
-	var w *wait
+	w, err := wholeOf(s.Path, d.Journal)
+	if err != nil {
+		return err
+	}
+	var waiting *wait
 	if !quiet {
-		w = r.newWait(r.App)
+		waiting = r.newWait(r.App)
 		r.observe = func(e condense.Event) {
 			if e.Kind == condense.EventEstimated {
 				term.Printf(r.Stderr, "%s: %s\n", s.Where(), estimateText(e.Estimate))
 			}
-			w.see(&e)
+			waiting.see(&e)
 		}
 	}
 	h, err := r.open(cmd.Context(), cmd, r.App)
@@ -142,32 +147,35 @@ func (r *resumption) do(cmd *cobra.Command, show, quiet bool) error {
 		return err
 	}
 	turn, request, vendor := r.selection.turn(d)
-	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, r.turn.Estimate, r.turn.Trigger
-	turn.NoRecall = true // the agent does not know the file of the original
-	if dir, err := workingDir(s.Dir); s.Dir != "" && err == nil {
-		turn.Dir = dir
-	}
+	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, !quiet, r.turn.Trigger
+	turn.Dir, _ = workingDir(s.Dir) // it may be gone
+	turn.NoRecall, turn.Numbers = !to.InFiles(), w.numbers(d.Journal.View())
 	c := condense.ResumeConversation(d.Journal)
-	c.KeepOriginals(originalsDir(copied.Path))
+	if other {
+		turn.Window, turn.MaxOutput, vendor = 0, 0, nil // the other agent's model counts its own tokens
+		if turn.Dir, err = r.folder(); err != nil {
+			return err
+		}
+		if turn.NoRecall && w.ids != nil {
+			turn.Trigger = core.TriggerManual // the numbers of the view lead nowhere there
+		}
+	} else {
+		c.KeepOriginals(originalsDir(copied.Path))
+	}
 	if show {
 		return r.show(cmd, h, c, turn, request, vendor, copied)
 	}
-	report, err := manage(w.listen(cmd.Context()), h, c, turn, vendor, !quiet)
+	report, err := manage(waiting.listen(cmd.Context()), h, c, turn, vendor, !quiet)
 	if report != nil && !quiet {
-		printReport(r.Stderr, s.Where(), d.Format, d.Format, request, r.readers, report)
+		printReport(r.Stderr, s.Where(), d.Format, to.Format, request, r.readers, report)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("%s: %w", s.Where(), err)
-	}
-	if !report.Acted {
+	case !other && !report.Acted:
 		return r.unchanged(report.Decision)
 	}
-	if err := r.write(cmd.Context(), d, copied); err != nil {
-		return err
-	}
-	term.Printf(r.Stderr, "session %s is as it was; its copy is %s\n", s.ID, copied.Where())
-	term.Printf(r.Stdout, "%s\n", r.command(copied.ID))
-	return nil
+	return r.write(cmd.Context(), d, w, to, copied, turn.Dir, quiet)
 }
 
 // show prints the planned changes.
@@ -207,17 +215,43 @@ func (r *resumption) unchanged(why policy.Reason) error {
 	return cli.NothingError(fmt.Sprintf("session %s goes on as it is: %s", r.session.ID, text))
 }
 
-// write writes the copy.
-func (r *resumption) write(ctx context.Context, d *transcript.Document, copied *sessions.Copy) error {
+// write writes the new session and, beside it, the whole that its view promises, and prints the command to go on.
+func (r *resumption) write(ctx context.Context, d *transcript.Document, w *whole, to *sessions.Agent, copied *sessions.Copy, dir string, quiet bool) error {
+	s := r.session
 	var b bytes.Buffer
-	warnings, err := d.Write(&b, r.session.Agent.Format)
+	warnings, err := d.Write(&b, to.Format)
 	if err != nil {
 		return err
 	}
-	r.Warn(copied.Where(), warnings)
-	if err := copied.Write(ctx, b.Bytes()); err != nil {
-		return fmt.Errorf("write %s: %w", copied.Where(), err)
+	done := fmt.Sprintf("session %s is as it was; its copy is %s", s.ID, copied.Where())
+	id, path := copied.ID, copied.Path
+	if to == s.Agent {
+		r.Warn(copied.Where(), warnings)
+		err = copied.Write(ctx, b.Bytes())
+	} else {
+		warnings = slices.DeleteFunc(warnings, func(w transcript.Warning) bool { // Adopt writes the folder
+			return quiet || strings.Contains(w.Text, "the directory of the session is not known")
+		})
+		r.Warn("left out for "+to.Title, warnings)
+		if r.session, err = to.Adopt(ctx, dir, b.Bytes(), time.Now()); err == nil {
+			id, path = r.session.ID, r.session.Path
+			done = fmt.Sprintf("session %s of %s is as it was; %s goes on with %s", s.ID, s.Agent.Title, to.Title, r.session.Where())
+		}
 	}
+	if err != nil {
+		return fmt.Errorf("write the session for %s: %w", to.Title, err)
+	}
+	promised := to.InFiles() && (w.ids != nil || len(d.Journal.Condensations()) > 0)
+	if promised {
+		if err := w.keep(d.Journal, path); err != nil {
+			return errors.Join(fmt.Errorf("keep the conversation beside %s: %w", path, err), os.Remove(path)) // its numbers would lead nowhere
+		}
+	}
+	term.Printf(r.Stderr, "%s\n", done)
+	if promised && !quiet {
+		term.Printf(r.Stderr, "its numbers: condense recall %s m12; for %s itself, the MCP server: condense mcp --agent %s\n", path, to.Title, to.Name)
+	}
+	term.Printf(r.Stdout, "%s\n", r.command(id))
 	return nil
 }
 
@@ -230,4 +264,16 @@ func (r *resumption) command(id string) string {
 		command = "cd '" + strings.ReplaceAll(r.session.Dir, "'", `'\''`) + "' && " + command
 	}
 	return command
+}
+
+// folder returns the folder of the session, or the current one if it is gone.
+func (r *resumption) folder() (string, error) {
+	if dir, err := workingDir(r.session.Dir); r.session.Dir != "" && err == nil {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", errors.New("the folder of the session is gone; go to the folder to work in")
+	}
+	return dir, nil
 }

@@ -229,6 +229,7 @@ type runFlags struct {
 	environment, log string
 	force, quiet     bool
 	overflow, loud   bool
+	whole            *whole
 }
 
 // check finds arguments that contradict each other, before anything is opened.
@@ -277,6 +278,9 @@ func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 	if err := r.file.Open(a, cmd); err != nil {
 		return err
 	}
+	if r.whole, err = wholeOf(r.file.In, r.file.Document.Journal); err != nil {
+		return err
+	}
 	h, err := r.sel.open(cmd.Context(), cmd, a)
 	if err != nil {
 		return err
@@ -311,7 +315,8 @@ func (r *runFlags) turn(a *cli.App, cmd *cobra.Command) (turn condense.Turn, req
 	turn, request, vendor = r.sel.turn(r.file.Document)
 	turn.API = r.format()
 	// A handle is a promise: in a file with only the view it would lead nowhere.
-	turn.NoRecall = !cli.RecordCondensations[turn.API] && cmp.Or(r.sel.originals, r.sel.resolved.Originals) != config.OriginalsParts
+	turn.NoRecall = !r.promises()
+	turn.Numbers = r.whole.numbers(r.file.Document.Journal.View())
 	turn.Instructions, turn.Estimate = r.ask, !r.quiet || r.report != ""
 	if r.dir != "" {
 		if turn.Dir, err = workingDir(r.dir); err != nil {
@@ -364,6 +369,11 @@ func (r *runFlags) named() string {
 	return dir
 }
 
+// promises reports whether what is left out can be recalled from the file.
+func (r *runFlags) promises() bool {
+	return cli.RecordCondensations[r.format()] || r.whole.ids != nil || cmp.Or(r.sel.originals, r.sel.resolved.Originals) == config.OriginalsParts
+}
+
 // conversation resumes the document, with its originals beside the file that the agent continues with.
 func (r *runFlags) conversation() *condense.Conversation {
 	c := condense.ResumeConversation(r.file.Document.Journal)
@@ -381,6 +391,13 @@ func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, resul
 	finish := func() {
 		if err == nil && (result.Acted || !cli.SameFile(r.file.In, r.file.Out) || r.format() != r.file.Document.Format) {
 			err = r.file.Finish(a)
+			switch promised := r.whole.ids != nil || !cli.RecordCondensations[r.format()] && hasNumbers(r.file.Document.Journal.View()); {
+			case err != nil || !r.toFile():
+			case promised:
+				err = r.whole.keep(r.file.Document.Journal, r.file.Out)
+			default: // the conversation that was in this file before
+				_ = os.Remove(wholePath(r.file.Out)) // there is none, most often
+			}
 		}
 	}
 	if r.toFile() {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
@@ -105,7 +104,7 @@ func (s *Store) keep(agent, session, project, handle string, messages []core.Mes
 // expire removes the sessions without a file since a time, except the one in a folder, and returns the size of the
 // rest.
 func (s *Store) expire(before time.Time, but string) (used int64, err error) {
-	sessions, err := filepath.Glob(filepath.Join(globEscape(s.Dir), "*", "*"))
+	sessions, err := filepath.Glob(filepath.Join(disk.Pattern(s.Dir), "*", "*"))
 	if err != nil {
 		return 0, err
 	}
@@ -136,14 +135,9 @@ func (s *Store) expire(before time.Time, but string) (used int64, err error) {
 	return used, nil
 }
 
-// globEscape escapes a path for use in a pattern.
-func globEscape(path string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
-}
-
 // Newest returns the session of an agent in a project that got a file last; empty if there is none.
 func (s *Store) Newest(agent, project string) string {
-	found, _ := filepath.Glob(filepath.Join(globEscape(s.Dir), agent, "*", projectFile))
+	found, _ := filepath.Glob(filepath.Join(disk.Pattern(s.Dir), agent, "*", projectFile))
 	var newest string
 	var at time.Time
 	for _, path := range found {
@@ -165,7 +159,7 @@ func (s *Store) Files(agent, session string) []string {
 	if err != nil {
 		return nil
 	}
-	return ordered(filepath.Join(globEscape(dir), "*"+extension))
+	return ordered(filepath.Join(disk.Pattern(dir), "*"+extension))
 }
 
 // Find returns the files with a handle, of any session of an agent: a resumed or forked session has handles of
@@ -174,7 +168,7 @@ func (s *Store) Find(agent, handle string) []string {
 	if !handleRule().MatchString(handle) || !slices.Contains(Agents(), agent) {
 		return nil
 	}
-	return ordered(filepath.Join(globEscape(s.Dir), agent, "*", handle+extension))
+	return ordered(filepath.Join(disk.Pattern(s.Dir), agent, "*", handle+extension))
 }
 
 func ordered(pattern string) []string {

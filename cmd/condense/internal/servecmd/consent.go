@@ -17,7 +17,7 @@ import (
 // after a yes on a terminal, which is remembered for that program and value. A no turns accounts off for this run,
 // and without a terminal the configuration decides.
 func consent(a *cli.App, agent *agents.Agent, program, value string) string {
-	if value != config.AccountClient && value != config.AccountPlan {
+	if value != config.AccountClient {
 		return value
 	}
 	store := trust.Open(config.Default().TrustDir())
@@ -34,12 +34,8 @@ func consent(a *cli.App, agent *agents.Agent, program, value string) string {
 		term.Printf(a.Stderr, "condense: --account %s is not used: there is no terminal to ask on. Agree once on one, or set serve.account in a configuration of your own\n", value)
 		return ""
 	}
-	of := "the agent's API key, never the login of a plan"
-	if value == config.AccountPlan {
-		of = "the agent's API key or the login of your plan"
-	}
-	term.Printf(a.Stderr, "condense: --account %s has the agent's own model write an account of the conversation, about once each time that the window fills, with %s.\n"+
-		"condense: by the price table, with the conversation in the vendor's cache, one of %s tokens costs about %s\n", value, of, size.Group(accountPrompt), accountCosts(agent))
+	term.Printf(a.Stderr, "condense: --account %s has the agent's own model write an account of the conversation, about once each time that the window fills, with the agent's API key, never the login of a plan.\n"+
+		"condense: by the price table, with the conversation in the vendor's cache, one of %s tokens costs about %s\n", value, size.Group(accountPrompt), accountCosts(agent))
 	if !term.Confirm(a.Stdin, a.Stderr, "condense: use it?") {
 		term.Printf(a.Stderr, "condense: there will be no accounts in this run\n")
 		return config.AccountOff

@@ -50,7 +50,6 @@ type gateway struct {
 	telemetry *telemetry          // nil if nothing is measured
 	tls       *access.Certified   // nil without a certificate
 	pages     *online.Watch       // shown unless a child process is alone
-	texts     atomic.Bool         // whether the pages may show the conversations
 	limit     func(time.Duration) // that the process may take to end
 }
 
@@ -124,14 +123,13 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 	})
 	if err != nil {
 		close(g.ready)
-		return nil, errors.Join(err, g.pages.Close(ctx), g.closeRecorder())
+		return nil, errors.Join(err, g.pages.Close(), g.closeRecorder())
 	}
 	g.Gateway, err = live.New(g.host, opts)
 	close(g.ready)
 	if err != nil { // the other options are from a valid configuration
-		return nil, errors.Join(badStore(opts.Store.Path, err), g.host.Close(), g.pages.Close(ctx), g.closeRecorder())
+		return nil, errors.Join(badStore(opts.Store.Path, err), g.host.Close(), g.pages.Close(), g.closeRecorder())
 	}
-	g.texts.Store(opts.Access.Token != "" || opts.Access.Tokens != "")
 	g.setEnding(&g.settings)
 	return g, nil
 }
@@ -210,17 +208,12 @@ func badStore(address string, err error) error {
 // closing is how long it may take to close the store and the plugins after the last answer.
 const closing = 5 * time.Second
 
-// lastMeasures is the time limit for measuring epochs after the last answer.
-const lastMeasures = 2 * time.Second
-
 // flush is how long the last numbers may take to reach a collector.
 const flush = 2 * time.Second
 
 // Close closes the gateway and the host.
 func (g *gateway) Close() error {
-	measured, cancel := context.WithTimeout(context.Background(), lastMeasures)
-	defer cancel()
-	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder(), g.pages.Close(measured))
+	err := errors.Join(g.Gateway.Close(), g.host.Close(), g.closeRecorder(), g.pages.Close())
 	if g.audited != nil {
 		err = errors.Join(err, g.audited.Close())
 	}
@@ -250,11 +243,7 @@ func (g *gateway) changed(before, after *config.Config) {
 		opts.Reports.Record = r.Record
 	}
 	if err == nil {
-		texts := g.texts.Swap(false) // not between the settings
-		if err = g.Reload(opts); err == nil {
-			texts = opts.Access.Token != "" || opts.Access.Tokens != ""
-		}
-		g.texts.Store(texts)
+		err = g.Reload(opts)
 	}
 	if err != nil {
 		g.log.Warn("the changed section serve is not used", "err", err)
@@ -284,9 +273,9 @@ func (g *gateway) watched(opts *live.Options) {
 		return
 	}
 	if opts.Reports.Watch = g.pages; !g.alone {
-		opts.Reports.Pages = g.pages.Pages("", func() live.Stats { return g.Stats() }, g.texts.Load)
+		opts.Reports.Pages = g.pages.Pages("", func() live.Stats { return g.Stats() })
 	} else if g.folder != "" {
-		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() }, func() bool { return true })
+		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() })
 	}
 }
 

@@ -93,8 +93,8 @@ func accountOf(value string) live.Account {
 	switch value {
 	case "":
 		return live.AccountOff
-	case config.AccountClient, config.AccountPlan:
-		return live.Account(value)
+	case config.AccountClient:
+		return live.AccountClient
 	}
 	return live.AccountModel
 }

@@ -83,7 +83,7 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	set.StringArrayVar(&f.upstreams, "upstream", nil, "`NAME=URL` of an API to forward to: anthropic=…, openai=…, or another name, /NAME in the base URL, with what is spoken there: openrouter=openai+https://…; repeat it for each (default: serve.upstreams, the vendors' own)")
 	set.StringVar(&f.store, "store", "", "`file` for state that must survive a restart, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
-	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests; client for the agent's own with its API key, client-plan also with the login of a plan; or off (default: serve.account, off)")
+	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests; client for the agent's own with its API key; or off (default: serve.account, off)")
 	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")

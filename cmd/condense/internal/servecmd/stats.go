@@ -27,12 +27,12 @@ func statsCommand(a *cli.App) *cobra.Command {
 	var top int
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Show what condense saved in agents' conversations, and what of it was needed later",
+		Short: "Show what condense saved in agents' conversations",
 		Long: `stats shows the work of all gateways that use the store, of condense serve and of condense wrap: the tokens that were sent and
 saved, and what agents recalled, the most frequent first, with the pass that had left it out.
 
 Of the epochs it shows by mode what the pages of condense serve show: tokens before and after, the turns after which they were
-expected to pay for themselves and did, money, recalls, and what of the condensed history was needed in the turns after. Numbers are kept as long as conversations (serve.retention).
+expected to pay for themselves and did, money, and recalls. Numbers are kept as long as conversations (serve.retention).
 
 What gateways only observed (--observe) was not changed: it is shown apart, as what would have been.
 
@@ -164,8 +164,7 @@ func remarks(s *live.Stats) []string {
 
 // printModes prints the results of epochs, by mode.
 func printModes(w io.Writer, modes []online.Mode) {
-	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls", ">re-reads")
-	var later []string
+	worth := term.NewTable("epochs of", ">number", ">tokens before", ">after", ">turns to pay", ">measured", ">have paid", ">saved", ">recalls")
 	for i := range modes {
 		m := &modes[i]
 		if m.Epochs == 0 {
@@ -182,18 +181,12 @@ func printModes(w io.Writer, modes []online.Mode) {
 		if m.Observed && saved != "-" {
 			saved = "would be " + saved
 		}
-		worth.Row(name, m.Epochs, m.Before, m.After, turns(m.Predicted), turns(m.PaidAfter), paid, saved, m.Recalls, m.Rereads)
-		if m.Measured > 0 {
-			later = append(later, fmt.Sprintf("%s, after %s: of %s needed later, %s could not be found any more", name, size.Plural(m.Measured, "epoch"), size.Plural(m.Needed, "name"), size.Group(m.Missing)))
-		}
+		worth.Row(name, m.Epochs, m.Before, m.After, turns(m.Predicted), turns(m.PaidAfter), paid, saved, m.Recalls)
 	}
 	if !slices.ContainsFunc(modes, func(m online.Mode) bool { return m.Epochs > 0 }) {
 		return
 	}
 	_ = term.PrintText(w, "\n"+worth.Text("  ")+"\n")
-	if len(later) > 0 {
-		_ = term.PrintText(w, "\n  "+strings.Join(later, "\n  ")+"\n")
-	}
 }
 
 func turns(n float64) string {

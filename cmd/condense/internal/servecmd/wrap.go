@@ -44,8 +44,8 @@ The agents are ` + strings.Join(wrappable(), ", ") + `. Everything after the age
 that is none of them gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL. Addresses that the agent has already, in these
 variables or in its settings, become the gateway's upstreams.
 
---account client has the agent's own model write an account of the work before the window is full, with the agent's API key, and client-plan
-also with the login of a plan. wrap shows what that costs and asks once for each agent; condense trust --list shows what you agreed to.`,
+--account client has the agent's own model write an account of the work before the window is full, with the agent's API key, never
+with the login of a plan. wrap shows what that costs and asks once for each agent; condense trust --list shows what you agreed to.`,
 		Example: `  condense wrap claude
   condense wrap codex exec "Fix the failing test"
   condense wrap --observe opencode

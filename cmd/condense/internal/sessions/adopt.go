@@ -6,13 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -127,12 +124,5 @@ func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Tim
 			lines = append(lines, line)
 		}
 	}
-	lines = a.adapt(lines, nil, id, id)
-	if err := os.MkdirAll(filepath.Dir(like.Path), 0o700); err != nil {
-		return nil, err
-	}
-	return like, disk.Create(like.Path, func(w io.Writer) error {
-		_, err := w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
-		return err
-	})
+	return like, create(like.Path, a.adapt(lines, nil, id, id))
 }

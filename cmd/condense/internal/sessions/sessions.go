@@ -253,11 +253,15 @@ func (c *Copy) Write(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	lines = c.Of.Agent.adapt(lines, bytes.Split(before, []byte("\n")), c.Of.ID, c.ID)
-	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+	return create(c.Path, c.Of.Agent.adapt(lines, bytes.Split(before, []byte("\n")), c.Of.ID, c.ID))
+}
+
+// create writes the lines of a new session, readable by its owner only.
+func create(path string, lines [][]byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return disk.Create(c.Path, func(w io.Writer) error {
+	return disk.Create(path, func(w io.Writer) error {
 		_, err := w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
 		return err
 	})

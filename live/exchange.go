@@ -23,9 +23,10 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// A sending is a plan under way to the vendor, and the answer to it.
-type sending struct {
-	*plan
+// An exchange is a plan under way to the vendor, and the answer to it.
+type exchange struct {
+	req       *request
+	plan      *plan
 	body      []byte // nil if the received body is sent unchanged
 	watcher   *watcher
 	status    int              // of the answer
@@ -52,7 +53,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	b.Fill(out, r.Body)
-	c, received := g.chain(r, s, t, b, w.Header()), b.Decoded
+	c, received := g.chainOf(r, s, t, b, w.Header()), b.Decoded
 	if c != nil {
 		received = c.Whole
 	}
@@ -68,12 +69,11 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	read := time.Now()
 	var p *plan
 	if len(b.Raw) > 0 {
-		in := &incoming{
-			Gateway: g, s: s, t: t, header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c, held: b.Hold,
-
+		q := &request{g: g, s: s, t: t, in: incoming{
+			header: r.Header, start: s.Now(), received: opened, weight: b.Weight, chain: c, held: b.Hold,
 			unread: b.Rest != nil || int64(len(received)) > s.Bounds.MaxBody,
-		}
-		p = in.plan(r.Context())
+		}}
+		p = q.plan(r.Context())
 	}
 	g.measure(&telemetry.Processing, time.Since(read).Seconds(), telemetry.APIKey.String(t.kind()))
 	leave() // the vendor may take long
@@ -82,38 +82,38 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		s.forward(w, out, t, t.sender(r.Context()))
 		return
 	}
-	x := &sending{plan: p}
+	e := &exchange{req: p.req, plan: p}
 	// A request without an answer only prepares the vendor.
-	x.free = c != nil && string(rawjson.Field(c.Whole, "generate")) == "false"
+	e.free = c != nil && string(rawjson.Field(c.Whole, "generate")) == "false"
 	defer func() { //nolint:contextcheck // the answer is recorded though the client has gone
-		x.left = r.Context().Err() != nil
+		e.left = r.Context().Err() != nil
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestNote)
 		defer cancel()
-		x.done(ctx)
-		x.settle(0) // what was reserved, if the answer was not counted
-		x.prepareLater()
+		e.done(ctx)
+		e.settle(0) // what was reserved, if the answer was not counted
+		e.prepareLater()
 	}()
-	x.fill(out)
-	x.reserve(0, wire.Answer{})
-	s.forward(w, out, t, x)
+	e.fill(out)
+	e.reserve(0, wire.Answer{})
+	s.forward(w, out, t, e)
 }
 
 // fill gives the request to the vendor its body.
-func (x *sending) fill(out *http.Request) {
-	tool := x.tool.session != nil
-	if tool && x.chain != nil {
-		x.chain.tool = true
+func (e *exchange) fill(out *http.Request) {
+	tool := e.req.tool.session != nil
+	if tool && e.req.in.chain != nil {
+		e.req.in.chain.tool = true
 	}
-	if !x.altered && !tool || x.s.Observe {
-		x.stats.Add(func(s *stats.Stats) { s.Passed++ })
+	if !e.plan.altered && !tool || e.req.s.Observe {
+		e.req.g.stats.Add(func(s *stats.Stats) { s.Passed++ })
 		return
 	}
-	x.t.changed = true
-	x.body = x.r.Body
-	if x.altered {
-		x.body = x.r.With(x.messages)
+	e.req.t.changed = true
+	e.body = e.req.parsed.Body
+	if e.plan.altered {
+		e.body = e.req.parsed.With(e.plan.messages)
 	}
-	payload.Replace(out, x.body)
+	payload.Replace(out, e.body)
 	if tool {
 		out.Header.Set("Accept-Encoding", "identity") // the answer is read
 	}
@@ -154,41 +154,42 @@ const mostMessages = 50_000
 const longestModel = 256
 
 // done records the answer once it is complete or has ended early.
-func (x *sending) done(ctx context.Context) {
-	x.answered()
-	if x.watcher == nil && (!x.left || x.written == nil || !x.written.Load()) {
+func (e *exchange) done(ctx context.Context) {
+	r := e.req
+	e.answered()
+	if e.watcher == nil && (!e.left || e.written == nil || !e.written.Load()) {
 		return
 	}
-	if err := x.safely("answer", func() error { return x.learn(ctx) }); err != nil {
-		x.fault("answer", err)
+	if err := r.g.safely("answer", func() error { return e.learn(ctx) }); err != nil {
+		r.g.fault("answer", err)
 	}
-	if x.s.Reports.Record == nil || x.claim == nil {
+	if r.s.Reports.Record == nil || r.claim == nil {
 		return
 	}
-	e := &watching.Exchange{
-		Time: x.start, API: x.t.api, Tenant: x.key.Tenant, Agent: x.agent.Name, Session: x.session, Lineage: x.claim.Conversation,
-		Model: x.r.Model, Received: x.received, Sent: x.body, Epoch: x.epoch,
+	seen := &watching.Exchange{
+		Time: r.in.start, API: r.t.api, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Session: r.from.session, Lineage: r.claim.Conversation,
+		Model: r.parsed.Model, Received: r.in.received, Sent: e.body, Epoch: e.plan.epoch,
 	}
-	if e.Sent == nil {
-		e.Sent = x.received
+	if seen.Sent == nil {
+		seen.Sent = r.in.received
 	}
-	if err := x.safely("record", func() error { x.s.Reports.Record(ctx, e); return nil }); err != nil {
-		x.fault("record", err)
+	if err := r.g.safely("record", func() error { r.s.Reports.Record(ctx, seen); return nil }); err != nil {
+		r.g.fault("record", err)
 	}
 }
 
 // letGo frees the memory of a request that cannot be sent again: an answer can take minutes, and many agents wait for
 // one at the same time.
-func (x *plan) letGo() {
-	if x.chain != nil {
-		x.chain.letGo()
+func (p *plan) letGo() {
+	if p.req.in.chain != nil {
+		p.req.in.chain.letGo()
 	}
-	if x.s.Reports.Record != nil || x.tool.session != nil { // the vendor may be asked again
+	if p.req.s.Reports.Record != nil || p.req.tool.session != nil { // the vendor may be asked again
 		return
 	}
-	x.received = nil
-	kept := *x.r
+	p.req.in.received = nil
+	kept := *p.req.parsed
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
-	x.r, x.messages, x.rolling = &kept, nil, nil
-	x.held.Close()
+	p.req.parsed, p.messages, p.req.rolling = &kept, nil, nil
+	p.req.in.held.Close()
 }

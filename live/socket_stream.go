@@ -63,17 +63,17 @@ func (t *target) sender(ctx context.Context) http.RoundTripper {
 func (t *target) transport(ctx context.Context) http.RoundTripper {
 	if l := laneOf(ctx); l != nil {
 		if *l.k.upstream.Base != *t.upstream.Base {
-			return nowhere{}
+			return movedTransport{}
 		}
 		return l
 	}
 	return t.upstream
 }
 
-type nowhere struct{}
+type movedTransport struct{}
 
 // RoundTrip implements [http.RoundTripper].
-func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errMoved }
+func (movedTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, errMoved }
 
 // run answers the lane's requests.
 func (l *lane) run() {

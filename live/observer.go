@@ -1,0 +1,39 @@
+package live
+
+import (
+	"cmp"
+
+	"github.com/condensehq/condense/internal/live/watching"
+)
+
+// watched calls a method of the watcher. A panic in it does not affect the conversation.
+func (g *Gateway) watched(f func()) {
+	if err := g.safely("watch", func() error { f(); return nil }); err != nil {
+		g.fault("watch", err)
+	}
+}
+
+// watch passes a turn to the watcher.
+func (p *plan) watch() {
+	if p.req.s.Reports.Watch == nil || p.req.claim == nil || p.req.t.count {
+		return
+	}
+	p.req.g.watched(p.show)
+}
+
+func (p *plan) show() {
+	r := p.req
+	t := &watching.Turn{
+		Time: r.in.start, Conversation: r.claim.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
+		Profile: r.limits.profile, Mode: r.limits.mode, Messages: len(r.parsed.Messages), Tokens: p.tokens, Observe: r.s.Observe,
+	}
+	t.History, t.Window = p.state.Estimate(p.original), r.limits.policy.Window
+	if t.DueAt = r.limits.policy.Limit; r.limits.policy.Threshold > 0 {
+		t.DueAt = min(cmp.Or(r.limits.policy.Limit, r.limits.policy.Threshold), r.limits.policy.Threshold)
+	}
+	if p.epoch != nil {
+		e := *p.epoch
+		t.Epoch = &e
+	}
+	r.s.Reports.Watch.Turn(t)
+}

@@ -1,0 +1,247 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/library"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/secret"
+)
+
+// A request passes through three values, each with the one before as a field: a request, a plan, an exchange.
+
+// A request is a request for a conversation: what came in, from whom, and the limits for it.
+type request struct {
+	g        *Gateway
+	s        *settings
+	t        *target
+	in       incoming
+	from     origin
+	limits   limits
+	tariff   tariff
+	parsed   *wire.Request  // with the tool and the restored rounds, if the conversation has the gateway's own tool
+	rolling  []wire.Hash    // rolling hashes of the client's messages
+	claim    *session.Claim // nil if the request is no turn of a conversation, or its lineage is not known
+	seen     *session.Claim // the lineage of a request that does not advance it
+	tool     tooled
+	compacts bool   // asks for a compaction
+	reads    string // identity that can recall content of the request; empty if nobody can
+	handles  bool   // this client can recall: views may have handles
+	pins     job.Pins
+	calls    bool // the client asks for a condensation, and waits for it
+	media    int  // estimated tokens of its images and files
+	guessed  bool // the request does not say how the model thinks, and parsed.Thinking is assumed
+}
+
+// An incoming is a request as it came.
+type incoming struct {
+	header   http.Header
+	start    time.Time
+	received []byte          // the body, decompressed
+	weight   *payload.Weight // of a body that is no turn of a conversation
+	held     *payload.Hold   // the share of the body; nil if nothing is counted
+	unread   bool            // the body is too large, and passes for that reason
+	chain    *chained        // nil if no earlier response is named, and nobody can name the answer
+}
+
+// An origin is the agent and the conversation that a request comes from.
+type origin struct {
+	agent      *agents.Agent
+	volatile   []wire.Volatile
+	key        store.Key
+	session    string // the session ID that the client sent
+	subscribed bool   // the login is that of a plan
+	ofPlan     bool   // that, or perhaps that
+}
+
+// A tooled is a conversation with the gateway's own tool.
+type tooled struct {
+	session *session.Session // nil if it has none
+	at      wire.Hash        // rolling hash of the client's own messages
+}
+
+// read parses the request, and plans what to send. The plan is nil for requests that are not condensed.
+func (r *request) read(ctx context.Context) (*plan, error) {
+	api := wire.API(r.t.api)
+	of := agents.Of(r.in.header, nil)
+	request, err := wire.Parse(api, r.in.received, &wire.Options{
+		Volatile: of.Volatile, Cache: r.g.parsed, Model: r.t.endpoint.Model, Stream: r.t.endpoint.Stream,
+		Requires: r.t.endpoint.Requires,
+	})
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // not for us: the vendor says what is wrong with it
+	}
+	r.from.agent, r.from.volatile = of, of.Volatile
+	r.from.subscribed = agents.Subscription(r.in.header)
+	r.from.ofPlan = isPlan(r.t, r.in.header, r.from.subscribed)
+	if of == agents.Any {
+		head := request.System
+		if head == nil && len(request.Messages) > 0 {
+			head = request.Messages[0].Raw
+		}
+		r.from.agent = agents.Of(r.in.header, head)
+	}
+	r.parsed = request
+	for i := range request.Messages {
+		r.media += request.Messages[i].Media
+	}
+	r.priced(request.Model)
+	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel || secret.Shown(request.Model) {
+		return nil, nil //nolint:nilnil // nothing to condense, or a key in the place of a name, which lists and the log would show
+	}
+	r.compacts = r.t.compact || asksToCompact(request.Messages)
+	side := r.side()
+	if side != agents.Turn && side != agents.Summary && !r.compacts {
+		return nil, nil //nolint:nilnil // left alone
+	}
+	in, err := r.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.in.unread = r.in.unread && r.isNew(in); r.in.unread {
+		return nil, nil //nolint:nilnil // it passes
+	}
+	if err := r.g.safely("tool", func() error { return r.addRecallTool(ctx, in) }); err != nil {
+		r.g.fault("tool", err)
+	}
+	if summary := side == agents.Summary || r.parsed.Compacts || r.compacts; summary || r.t.count {
+		return r.planWithoutClaim(in, summary)
+	}
+	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
+	r.handles = !r.s.Observe && !r.s.Recall.Off && (r.tool.session != nil || !r.s.Recall.NoMCP && r.reads != "" && library.CanCall(r.parsed.Tools))
+	if err := r.take(ctx, in); err != nil {
+		return nil, err
+	}
+	return r.decide(ctx)
+}
+
+// side returns what kind of call of its agent the request is.
+func (r *request) side() agents.Side {
+	last := len(r.parsed.Messages) - 1
+	for last > 0 && r.parsed.Messages[last].Role == "system" { // Claude Code adds reminders after the user's message
+		last--
+	}
+	return agents.SideOf(agents.Call{
+		Header: r.in.header, Messages: len(r.parsed.Messages), Tools: r.parsed.Tools != nil, MaxOutput: r.parsed.MaxOutput,
+		Structured: r.parsed.Structured, System: r.parsed.System, Last: r.parsed.Messages[last].Raw,
+	})
+}
+
+// locate finds the session of the request, and its limits.
+func (r *request) locate(ctx context.Context) (*session.Session, error) {
+	r.from.key = store.Key{
+		Tenant: r.g.secrets.tenantOf(r.t.who, r.in.header, r.parsed.Body), API: r.t.api, Agent: r.from.agent.SubAgent(r.in.header),
+		Session: r.from.agent.Session(r.in.header, r.parsed.Session),
+	}
+	if r.s.Observe {
+		r.from.key.API += session.Observed // separate, because the vendor has not seen these views
+	}
+	if err := r.from.key.Validate(); err != nil {
+		r.from.key.Agent, r.from.key.Session = "", ""
+	}
+	r.rolling = lineage.Roll(r.parsed.Messages)
+	if r.from.session = r.from.key.Session; r.from.key.Session == "" {
+		r.from.key.Session = opening(r.parsed.Messages, r.rolling)
+	}
+	var err error
+	if r.limits, err = limitsOf(r); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
+		return nil, err
+	}
+	in := r.g.sessions.Of(r.from.key, r.in.start)
+	return in, r.g.sessions.Reach(ctx, in, r.parsed, r.rolling)
+}
+
+// take claims the lineage of the request in r.claim.
+func (r *request) take(ctx context.Context, from *session.Session) error {
+	c, err := from.Claim(ctx, r.parsed, r.rolling)
+	if err != nil {
+		return err
+	}
+	r.claim, c.Reads, c.Most = c, cmp.Or(r.reads, c.Reads), r.s.Recall.MaxSize
+	r.warnOfSize(ctx)
+	return nil
+}
+
+// planWithoutClaim plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
+// compaction, or the agent's own request for a summary. A summary is made of the original messages if they fit, because
+// that is best.
+func (r *request) planWithoutClaim(in *session.Session, summary bool) (*plan, error) {
+	c, err := in.Find(r.parsed, r.rolling)
+	if err != nil {
+		return nil, err
+	}
+	r.seen = c
+	p := r.planned(c.State)
+	if summary && p.altered && c.State.Scale(p.original) <= r.limits.policy.Limit {
+		originals := lineage.State{}
+		if c.State.Bound { // thinking that the model wrote after the view is not valid with the originals
+			originals.Strip(r.parsed, r.rolling)
+		}
+		p.view = r.viewOf(&originals)
+	}
+	return p, nil
+}
+
+// A view holds the messages to send for a request, and their sizes.
+type view struct {
+	messages [][]byte // in place of the client's messages
+	altered  bool     // the view differs from them
+	ours     int      // size of the request with the view, by our count
+	original int      // size of the request as it came, by our count
+	tokens   int      // size of the request with the view, by the vendor's count, estimated
+}
+
+// viewOf returns the view that follows from a state.
+func (r *request) viewOf(s *lineage.State) view {
+	s.Tool = r.tool.session != nil
+	s.Adapt(r.parsed, r.rolling, r.tariff.caching.Bound)
+	v := view{messages: s.View(r.parsed, r.rolling)}
+	v.altered = len(v.messages) != len(r.parsed.Messages)
+	for i := 0; i < len(v.messages) && !v.altered; i++ {
+		v.altered = !bytes.Equal(v.messages[i], r.parsed.Messages[i].Raw)
+	}
+	v.ours = s.Count(r.parsed, r.rolling, count.Tokens)
+	v.tokens = s.Estimate(v.ours)
+	v.original = v.ours
+	if v.altered {
+		v.original = s.HeadOur + untouched(r.parsed)
+	}
+	return v
+}
+
+// check returns an error if the view breaks a rule of the vendor that the client's own request does not break.
+func (r *request) check(v *view) error {
+	if !v.altered {
+		return nil
+	}
+	err := r.g.parsed.Check(r.parsed.API, r.parsed, v.messages)
+	if f := (*wire.RuleError)(nil); errors.As(err, &f) && f.Client {
+		return nil
+	}
+	return err
+}
+
+// untouched returns the size of the client's messages in tokens, by our count.
+func untouched(r *wire.Request) int {
+	n := 0
+	for i := range r.Messages {
+		if m := &r.Messages[i]; m.Tokens > 0 {
+			n += m.Tokens
+		} else {
+			n += count.Tokens(m.Raw)
+		}
+	}
+	return n
+}
