@@ -55,6 +55,7 @@ const accountHead = "# Account of the work so far"
 // An account is written next to the requests and joins the next epoch; the one after that brings it up to date. The agent's key stays with
 // its own requests.
 func TestAccountJoinsTheEpoch(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	var calls atomic.Int64
 	model := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request) {

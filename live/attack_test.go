@@ -89,6 +89,7 @@ func TestManyConversationsWithoutSession(t *testing.T) {
 // An agent moves between two gateways with one store, such as a service and condense wrap, and goes back to a
 // gateway that has seen the conversation before: it knows what the other one has sent since.
 func TestTwoGatewaysOneStore(t *testing.T) {
+	testkit.Slow(t)
 	file := filepath.Join(t.TempDir(), "live.db")
 	useFile := func(o *live.Options) { o.Store.Path = file }
 	p := newPlay(t, upstream.Options{}, claude("s"), useFile)

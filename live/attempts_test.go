@@ -237,6 +237,7 @@ func (p paid) EstimateCost(context.Context, *core.Request) (core.Usage, error) {
 // TestOnlyTheSlowProviderIsSkipped: of a chain whose one provider asks a model, which a request over the window cannot wait for,
 // the others are asked. Only a chain with nothing else gets the built-in one. What is shown says so.
 func TestOnlyTheSlowProviderIsSkipped(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	keeps := core.ProviderFunc(func(_ context.Context, r *core.Request) (*core.Result, error) { return keepEnds(r), nil })
 	never := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {

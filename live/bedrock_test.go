@@ -18,6 +18,7 @@ import (
 
 	"github.com/condensehq/condense/internal/awssign"
 	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -68,6 +69,7 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 // The gateway signs with its own credentials: a client without any, and one that signs with keys of its own, which the
 // vendor does not know. The vendor verifies each signature with an implementation of its own.
 func TestGatewaySignsForAmazon(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	own := machine{"AKIAGATEWAY", "gateway's secret", "session"}
 	for _, api := range []upstream.API{upstream.Messages, upstream.Converse} {

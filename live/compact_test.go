@@ -49,6 +49,7 @@ func sealed(item object) string {
 // An upstream that refuses to compact, that takes no notice of it, or that is not asked: the client gets exactly one compaction, and
 // goes on with it. The vendor never sees it, and its cache serves what follows.
 func TestCompactionInPlaceOfTheVendor(t *testing.T) {
+	testkit.Slow(t)
 	for _, tt := range []struct {
 		vendor string
 		who    live.Compaction

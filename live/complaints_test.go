@@ -223,6 +223,7 @@ func TestComplaint04NoDrift(t *testing.T) {
 
 // 5: two levers together break the freeze: shortening new results and condensing the history.
 func TestComplaint05TwoLevers(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
@@ -278,6 +279,7 @@ func TestComplaint06Restart(t *testing.T) {
 
 // 7: sub-agents share the session's identifier, and their conversations get mixed up.
 func TestComplaint07SubAgents(t *testing.T) {
+	testkit.Slow(t)
 	const agents = 8
 	p := newPlay(t, upstream.Options{Script: upstream.Loop(25, 2200, nil)}, claudeCode(), nil)
 	var all sync.WaitGroup
@@ -310,6 +312,7 @@ func TestComplaint07SubAgents(t *testing.T) {
 
 // 8: a text promises a tool for what was left out, which the agent cannot call.
 func TestComplaint08NoPromises(t *testing.T) {
+	testkit.Slow(t)
 	for _, c := range clients() {
 		p := newPlay(t, upstream.Options{}, c, nil)
 		p.say(t)
@@ -324,6 +327,7 @@ func TestComplaint08NoPromises(t *testing.T) {
 
 // 9: pairs of calls and results are corrupted, those of the vendor's own tools too.
 func TestComplaint09Pairs(t *testing.T) {
+	testkit.Slow(t)
 	c := claudeCode()
 	c.Thinking, c.Model = "", "claude-opus-5"
 	p := newPlay(t, upstream.Options{}, c, nil)
@@ -345,6 +349,7 @@ func TestComplaint09Pairs(t *testing.T) {
 // 10: thinking no longer fits its prefix, and the agent's recovery is not reached: after an epoch thinking goes on, and what the
 // vendor says about the client's own edit reaches the client.
 func TestComplaint10Thinking(t *testing.T) {
+	testkit.Slow(t)
 	for _, thinking := range []string{"adaptive", "enabled"} {
 		c := claudeCode()
 		if c.Thinking = thinking; thinking == "enabled" {

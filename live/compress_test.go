@@ -120,6 +120,7 @@ const compressWindow = 8_000
 
 // TestCompressAlone: without a session a call is answered by itself, in the shape that it came in.
 func TestCompressAlone(t *testing.T) {
+	testkit.Slow(t)
 	g, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), nil)
 	for _, api := range []wire.API{wire.Chat, wire.Messages} {
 		t.Run(string(api), func(t *testing.T) {
@@ -271,6 +272,7 @@ func TestCompressWebhook(t *testing.T) {
 // TestCompressRows: without a session there is a message by the same author for each that was sent, also if results come without their calls,
 // for callers that put them back by place.
 func TestCompressRows(t *testing.T) {
+	testkit.Slow(t)
 	g, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), nil)
 	role := func(m any) string {
 		raw, err := json.Marshal(m)
@@ -337,6 +339,7 @@ func mustPost(t *testing.T, url string, body object) *answered {
 
 // TestCompressSession: the caller sends everything each time, and gets the bytes that it got before, then new ones.
 func TestCompressSession(t *testing.T) {
+	testkit.Slow(t)
 	for _, api := range []wire.API{wire.Chat, wire.Messages} {
 		t.Run(string(api), func(t *testing.T) {
 			g, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), nil)
@@ -382,6 +385,7 @@ func TestCompressSession(t *testing.T) {
 
 // TestCompressRetrieve: there are handles if the caller asks for them and can recall, and they lead somewhere.
 func TestCompressRetrieve(t *testing.T) {
+	testkit.Slow(t)
 	_, s := serveWith(t, "http://127.0.0.1:9", withWindow(compressWindow), nil)
 	found := func(session string, config object, header ...string) []string {
 		all := talk(wire.Messages, 60)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/live"
 )
 
@@ -106,6 +107,7 @@ func generate(random *rand.Rand, n int, names []string) [][3]string {
 
 // Whatever path, upstreams and key meet: nothing reaches a host whose vendor is not that of the path and of the key.
 func TestNothingReachesAnotherVendor(t *testing.T) {
+	testkit.Slow(t)
 	random := rand.New(rand.NewPCG(24, 2))
 	sets := []map[string]string{
 		{},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -11,6 +12,7 @@ import (
 // An epoch that the window forces is as deep as any other, also under a system prompt as large as that of
 // Claude Code.
 func TestForcedEpochsAreDeep(t *testing.T) {
+	testkit.Slow(t)
 	c := claude("s")
 	c.System = strings.Repeat("Some of the many rules that an agent has. ", 1800)
 	p := playIn(t, 60_000, upstream.Options{Window: 60_000}, c, func(o *live.Options) { o.Epoch.IgnorePayback = true })
@@ -29,6 +31,7 @@ func TestForcedEpochsAreDeep(t *testing.T) {
 // A conversation that has cost little gets no epoch that would pay for itself only later, because it may end at once. What another
 // epoch has saved may be risked.
 func TestEpochsThatMayNotPay(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for risk, want := range map[float64]bool{100: true, 0.01: false} {
 		p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Epoch.Risk = risk })

@@ -35,6 +35,7 @@ func heap() int64 {
 // Connections that announce large bodies and send almost nothing take the memory of what they send, others are answered, and all get
 // 408 when their time is over.
 func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
+	testkit.Slow(t)
 	const n, each = 200, 100 << 10
 	v := newVendor(t)
 	g, s := serve(t, v, nil)
@@ -158,6 +159,7 @@ func TestUnreadableFramesAreRefused(t *testing.T) {
 
 // After a token is removed, nothing more is answered on a WebSocket that it has opened, and the WebSocket ends.
 func TestRemovedTokenEndsSocket(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	tokens := tokensFile(t, "acme")
 	url, got := talker(t, func(map[string]any) []string { return []string{completed(1, 10)} })

@@ -70,6 +70,7 @@ func (p *play) serve(t *testing.T, host *condense.Options, change func(*live.Opt
 // The loop of an agent is several times as long as the window: it ends, the vendor refuses nothing,
 // and the prefix breaks only where an epoch begins.
 func TestLongLoops(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		api             upstream.API

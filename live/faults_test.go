@@ -9,12 +9,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
 // What goes wrong with the vendor's answer reaches the client as it would without the gateway: the same bytes, the same kind of end.
 // The request after it goes on.
 func TestFaultsOfTheVendor(t *testing.T) {
+	testkit.Slow(t)
 	for _, c := range clients() {
 		for name, fault := range map[string]upstream.Fault{
 			"none":                    {},
@@ -78,6 +80,7 @@ func endOf(err error) string {
 
 // A client that goes away, before the answer or within it, ends the request to the vendor.
 func TestClientGoesAway(t *testing.T) {
+	testkit.Slow(t)
 	for _, c := range clients() {
 		for name, fault := range map[string]upstream.Fault{"before": {Hold: make(chan struct{})}, "within": {At: 300, Stall: make(chan struct{})}} {
 			t.Run(string(c.API)+"/"+name, func(t *testing.T) {

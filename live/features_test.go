@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -161,6 +162,7 @@ func TestStreamThatIsAnArray(t *testing.T) {
 
 // Every service on every wire: see [features].
 func TestEveryFeatureOnEveryWire(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for i, c := range wires {
 		c.Stream, c.Session = i%2 == 0, "s1"
@@ -189,6 +191,7 @@ func TestEveryFeatureOnEveryWire(t *testing.T) {
 // A request for a compaction by the upstream passes as it came. One that the upstream answers only when a prompt is too long never comes to
 // that, because the gateway condenses before; with one that it answers earlier, the history is the upstream's, and the gateway leaves it alone.
 func TestCompactionsByTheUpstream(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	edit := func(kind string) map[string]any {
 		return map[string]any{"context_management": object{"edits": []any{object{"type": kind}}}}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -15,6 +16,7 @@ import (
 // What an agent recalled is as it is after the next epoch, where the same result of another tool is condensed; and the statistics say
 // what it was and which pass had left it out, after a restart too.
 func TestRecalledStays(t *testing.T) {
+	testkit.Slow(t)
 	for _, tool := range []string{"mcp__condense__recall", "Bash"} {
 		t.Run(tool, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "serve.db")

@@ -22,6 +22,7 @@ import (
 
 // Many conversations that must be condensed at once take turns: as many at a time as there are processors.
 func TestCondensationsTakeTurns(t *testing.T) {
+	testkit.Slow(t)
 	const conversations = 24
 	v := httptest.NewServer(upstream.New(upstream.Options{Window: 1_000_000, Script: agentLoop}))
 	defer v.Close()

@@ -328,6 +328,7 @@ func TestObserve(t *testing.T) {
 // A result loses what carries no information before it is sent for the first time, and is the same ever
 // after, also in another process.
 func TestIngest(t *testing.T) {
+	testkit.Slow(t)
 	file := filepath.Join(t.TempDir(), "live.db")
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Responses} {
 		t.Run(string(api), func(t *testing.T) {
@@ -367,6 +368,7 @@ func TestLongResultsAreCutOnce(t *testing.T) {
 
 // The vendor's window is smaller than we think: one epoch, one retry, and the client sees no error.
 func TestOverflowIsRepaired(t *testing.T) {
+	testkit.Slow(t)
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Responses} {
 		t.Run(string(api), func(t *testing.T) {
 			vendor := upstream.New(upstream.Options{Script: agentLoop, Window: window / 2})
@@ -398,6 +400,7 @@ func TestOverflowIsRepaired(t *testing.T) {
 
 // OpenAI's Responses API reports it in the stream, after a status of 200: no more of that reaches the client.
 func TestOverflowInStreamIsRepaired(t *testing.T) {
+	testkit.Slow(t)
 	vendor := upstream.New(upstream.Options{Window: 30_000, StreamOverflow: true})
 	v := httptest.NewServer(vendor)
 	defer v.Close()
@@ -421,6 +424,7 @@ func TestOverflowInStreamIsRepaired(t *testing.T) {
 
 // A model binds its thinking and we did not know: one retry without the old thinking, and never again.
 func TestRefusedThinkingIsRepaired(t *testing.T) {
+	testkit.Slow(t)
 	p := newPlay(t, upstream.Options{Model: func(string) upstream.Model { return upstream.Model{Bound: true, Minimum: 1024} }},
 		upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Thinking: "adaptive", Session: "s"}, nil)
 	if _, err := p.client.Say(t.Context(), task); err != nil {
@@ -449,6 +453,7 @@ func TestRefusedThinkingIsRepaired(t *testing.T) {
 
 // The vendor refuses what we made of a request for a reason of its own: the client's own messages are sent, and its conversation goes on.
 func TestRefusedViewIsRepaired(t *testing.T) {
+	testkit.Slow(t)
 	for _, tt := range []struct {
 		api             upstream.API
 		model, thinking string
@@ -516,6 +521,7 @@ func faulty(do core.ProviderFunc) *condense.Options {
 // Whatever the chain does, the agent's loop goes on: when the window forces it, the built-in chain
 // does the work.
 func TestFaultsOfTheChain(t *testing.T) {
+	testkit.Slow(t)
 	for name, do := range map[string]core.ProviderFunc{
 		"panics":  func(context.Context, *core.Request) (*core.Result, error) { panic("a fault") },
 		"fails":   func(context.Context, *core.Request) (*core.Result, error) { return nil, errors.New("a fault") },
@@ -550,6 +556,7 @@ func TestFaultsOfTheChain(t *testing.T) {
 // A store that cannot write: nothing is sent that would be forgotten. The vendor's window is
 // larger than the configured one, so that the conversation can go on.
 func TestStoreThatCannotWrite(t *testing.T) {
+	testkit.Slow(t)
 	vendor := upstream.New(upstream.Options{Window: 500_000, Script: upstream.Loop(90, 2200, nil)})
 	v := httptest.NewServer(vendor)
 	t.Cleanup(v.Close)

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
 
 // TestFolders: providers may read files in a folder that the agent names, if the gateway was told so, and nowhere else.
 func TestFolders(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

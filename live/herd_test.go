@@ -270,6 +270,7 @@ func (p programs) Open(config.Provider, string, condense.PluginEnv) (condense.Pl
 // TestTurnsBoundProcessors: of many conversations over the limit as many are condensed at once as compute on the processors, or as
 // wait for another process, and no more. All the others wait for their turn, and are condensed by the chain.
 func TestTurnsBoundProcessors(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const window, n = 20_000, 40
 	processors := max(2, runtime.GOMAXPROCS(0))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // A proof is a credential in the form that a vendor's clients send.
@@ -95,6 +97,7 @@ var vendorPaths = map[string][]string{
 // public host of a vendor that does not own it, a key or token of a cloud at no host but its own, and no vendor's path at another vendor's
 // host, unless the client names the upstream.
 func TestNothingOfOneVendorReachesAnother(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	models := []string{"claude-opus-5-5", "gpt-5.1", "gemini-3-pro-preview", "qwen3:32b", "a%2Fb", "arn%3Aaws%3Ab", "m;x", "..%2f", "%2e%2e", "m%00"}
 	type address struct{ path, of string }

@@ -175,6 +175,7 @@ func TestSideRequestsHaveTheirPrice(t *testing.T) {
 
 // A conversation that has grown to many windows saves no more tokens than money: no vendor would have taken more than a window.
 func TestTokensSavedAreThoseOfAWindow(t *testing.T) {
+	testkit.Slow(t)
 	p := newPlay(t, upstream.Options{Script: upstream.Loop(90, 2500, nil)}, claude("s"), nil)
 	if _, err := p.client.Say(t.Context(), task); err != nil {
 		t.Fatal(err)

@@ -301,6 +301,7 @@ func TestOwnAccountOnlyWithTheKeysThatTheUserChose(t *testing.T) {
 // The keys of two tenants are each used for their own conversations only, and are in no log, no error, no file of the store and no statistics,
 // also when the vendor repeats them in what it refuses.
 func TestOwnAccountKeepsKeysApartAndNowhere(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "live.db")
 	var logged, audited lockedBuffer

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/tokens"
@@ -93,6 +94,7 @@ func recordingOf(t *testing.T, c *upstream.Client, starts []time.Time, prompts [
 // TestReplayDecidesAsTheGateway plays an agent's loop with pauses through the gateway and its recording through a replay. Both must know the same
 // before every request, and decide the same: otherwise a replay does not measure the gateway.
 func TestReplayDecidesAsTheGateway(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, patience := range []int{0, 8} {
 		t.Run(fmt.Sprint("patience ", patience), func(t *testing.T) {

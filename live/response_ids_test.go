@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/testkit"
 )
 
 // A numbering is a server of the Responses API that numbers the responses of each of its clients from 1: resp_1, resp_2. A client
@@ -89,6 +90,7 @@ func (v *numbering) answer(who string, body []byte) (int, []byte) {
 
 // A server that numbers the responses of each connection has given an ID to two conversations: neither is taken for the other.
 func TestRepeatedResponseIDsMixNoConversations(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, socket := range []bool{true, false} {
 		t.Run(fmt.Sprint("socket ", socket), func(t *testing.T) {

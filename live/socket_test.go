@@ -99,6 +99,7 @@ func TestChainedLoops(t *testing.T) {
 
 // What the vendor has forgotten it gets again, from the client or from the gateway, and in the view that it had.
 func TestForgottenChains(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		client upstream.Client
@@ -142,6 +143,7 @@ func TestForgottenChains(t *testing.T) {
 
 // Another process of the gateway goes on with the view that the vendor had.
 func TestSocketRestart(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "live.db")
 	keep := func(o *live.Options) { o.Store.Path = file }
@@ -168,6 +170,7 @@ func TestSocketRestart(t *testing.T) {
 
 // Every frame arrives as the client sent it if the gateway only observes.
 func TestSocketObserved(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	p := newPlay(t, upstream.Options{Window: 1_000_000, Script: work(45, 2200)}, socketed(), func(o *live.Options) { o.Observe = true })
 	sums := map[string]bool{}
@@ -459,6 +462,7 @@ func TestSlowReader(t *testing.T) {
 
 // The vendor's window is smaller than the gateway believes: a refused request becomes an epoch, and the client does not notice.
 func TestSocketOverflow(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, stream := range []bool{false, true} {
 		p := playIn(t, 60_000, upstream.Options{Window: window, StreamOverflow: stream, Script: agentLoop}, socketed(), nil)
@@ -493,6 +497,7 @@ func TestWarmUp(t *testing.T) {
 // The gateway answers the calls of its own tool over the same WebSocket. The vendor gets what is new only: the results continue the
 // response with the calls, and the client's next request, which names the response that it has seen, the last one.
 func TestRecallOverSocket(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	recall := wants(map[string]any{"grep": "NEEDLE"})
 	shell := upstream.Call{Tool: "shell", Input: map[string]any{"command": `echo "mine"`}}

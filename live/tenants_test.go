@@ -245,6 +245,7 @@ func TestMoneyPerDay(t *testing.T) {
 
 // Above the limit of condensations with a model no request is refused: the built-in chain condenses.
 func TestModelEpochsPerDay(t *testing.T) {
+	testkit.Slow(t)
 	asked := 0
 	o := faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
 		asked++

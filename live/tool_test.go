@@ -329,6 +329,7 @@ func TestRecallToolRewind(t *testing.T) {
 }
 
 func TestRecallToolParallel(t *testing.T) {
+	testkit.Slow(t)
 	for _, session := range []string{"shared", ""} {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
 		p := newPlay(t, upstream.Options{Script: looking(14, "NEEDLE", map[int]upstream.Step{5: step, 12: step})}, claude(""), withTool)

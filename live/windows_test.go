@@ -59,6 +59,7 @@ func newModelServer(t *testing.T, talk http.Handler, tells map[string]string) *m
 
 // A server of models tells its window, in the words of each kind, and the conversation is condensed for it: without that the server would cut it, or refuse it.
 func TestLocalModelsAreCondensedForTheirWindow(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for name, tells := range map[string]map[string]string{
 		"llama.cpp":          {"GET /props": fmt.Sprintf(`{"default_generation_settings":{"n_ctx":%d}}`, window)},

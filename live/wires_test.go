@@ -123,6 +123,7 @@ func TestEveryWire(t *testing.T) {
 
 // A gateway that only observes sends every byte as it came.
 func TestEveryWireObserved(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for i, c := range wires {
 		stream := i%2 == 0 // an answer's form is nothing to a gateway that changes none

@@ -92,9 +92,9 @@ func (w *worker) cutBefore(piece string, n int) int {
 	return 0
 }
 
-// nextRune returns the offset of the first character of s that starts at i or later.
+// nextRune returns the offset of the first character of s that starts at i or later; 0 for 0, whatever is there.
 func nextRune(s string, i int) int {
-	for i < len(s) && !utf8.RuneStart(s[i]) {
+	for 0 < i && i < len(s) && !utf8.RuneStart(s[i]) {
 		i++
 	}
 	return i

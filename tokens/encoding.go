@@ -10,11 +10,12 @@
 // github.com/pkoukk/tiktoken-go on every text, which fuzzing verifies, but are one to two
 // orders of magnitude faster and never take more than linear time: tiktoken-go is quadratic in
 // the length of text without spaces, and takes 10 minutes for a megabyte. It is
-// the oracle of the tests.
+// the oracle of the tests, and the program has it as tiktoken/o200k_base and tiktoken/cl100k_base ([Register]).
 package tokens
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -38,14 +39,38 @@ type engine interface {
 	suffix(s string, n int) int // where it begins
 }
 
-// encodings are made when they are first opened, which takes less than 0.1 s, and kept.
-var encodings = []struct {
+type named struct {
 	name string
 	open func() (engine, error)
-}{
+}
+
+// encodings are made when they are first opened, which takes less than 0.1 s, and kept.
+var encodings = []named{
 	{O200kBase, sync.OnceValues(func() (engine, error) { return openBPE(O200kBase, splitO200k) })},
 	{CL100kBase, sync.OnceValues(func() (engine, error) { return openBPE(CL100kBase, splitCL100k) })},
-	{Chars4, func() (engine, error) { return chars4{}, nil }},
+	{Chars4, func() (engine, error) { return counts(chars4), nil }},
+}
+
+// Register adds an encoding to those of [Names]; open returns how it counts. Programs call it before anything else of this package,
+// and not twice with one name.
+func Register(name string, open func() (count func(s string) int, err error)) {
+	encodings = append(encodings, named{name, sync.OnceValues(func() (engine, error) {
+		count, err := open()
+		return counts(count), err
+	})})
+}
+
+// counts is an engine that cuts by counting.
+type counts func(s string) int
+
+func (c counts) count(s string) int { return c(s) }
+
+func (c counts) prefix(s string, n int) int {
+	return nextRune(s, sort.Search(len(s)+1, func(i int) bool { return c(s[:nextRune(s, i)]) > n })-1)
+}
+
+func (c counts) suffix(s string, n int) int {
+	return nextRune(s, sort.Search(len(s), func(i int) bool { return c(s[nextRune(s, i):]) <= n }))
 }
 
 // Names returns the names that [Open] accepts, the default first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -81,6 +82,7 @@ func TestDemandsSurvive(t *testing.T) {
 // TestBothStatementsStay: no sentence of the user replaces another, however alike the two are, and neither does the
 // output of a tool.
 func TestBothStatementsStay(t *testing.T) {
+	testkit.Slow(t)
 	for name, pair := range map[string][2]string{
 		"numbered, from now on": {"Rule 1: never push to main.", "Rule 2: from now on answer in German."},
 		"numbered, instead":     {"RULE-1: never push to main.", "RULE-2: instead of English answer in German."},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -48,6 +49,7 @@ func TestFilesUnderWork(t *testing.T) {
 // TestBlocksSayTheirAge: a block of a file that a command or an edit of unknown text changed since says so, in each condensation, until
 // the file is read again.
 func TestBlocksSayTheirAge(t *testing.T) {
+	testkit.Slow(t)
 	var file strings.Builder
 	for i := range 24 {
 		fmt.Fprintf(&file, "%4d→\tzebra%d := okapi%d(walrus%d)\n", i+100, i, i, i)
@@ -85,6 +87,7 @@ func TestBlocksSayTheirAge(t *testing.T) {
 
 // TestCommandNamesTwoFiles: the result is the same each time if a command names two of the files that are shown.
 func TestCommandNamesTwoFiles(t *testing.T) {
+	testkit.Slow(t)
 	var texts [2]string
 	var work []core.Message
 	for f, name := range []string{"farm", "zoo"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -240,6 +241,7 @@ func TestOpenErrors(t *testing.T) {
 // What is open says only what a plan and commands said, whatever their texts hold: no text of theirs becomes an item,
 // an error or another part of the extract, and condensing the extract again changes nothing of it.
 func TestOpenIsNotForged(t *testing.T) {
+	testkit.Slow(t)
 	old := readingOf(20, 15) // the block is what is looked at
 	shares := value.DefaultShares()
 	shares.Open = 0.2 // these conversations are small

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -78,6 +79,7 @@ var numberedForm = regexp.MustCompile(`m(\d+)s(\d+)`)
 // TestNoRequestIsBeheaded: whatever the room, of a message of the user no sentence is kept without the first, and a mark stands where
 // sentences are missing.
 func TestNoRequestIsBeheaded(t *testing.T) {
+	testkit.Slow(t)
 	first := rapid.SampledFrom([]string{"good morning m%ds%d.", "Hello: the file m%ds%d is wrong.", "Do it now, m%ds%d!", "m%ds%d ok"})
 	next := rapid.SampledFrom([]string{" Please look at m%ds%d once more.", "\nNever touch the file m%ds%d again.", "\n- item m%ds%d: a_b", " and then m%ds%d of them,", "\n\nIt said m%ds%d, error: none; what now?"})
 	rapid.Check(t, func(rt *rapid.T) {

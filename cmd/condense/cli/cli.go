@@ -12,11 +12,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/command"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
 )
 
 // Main runs the command given by the arguments of the process, with these strategies in addition to the built-in
@@ -26,6 +30,13 @@ func Main(strategies ...registry.Strategy) {
 		os.Exit(wasm.Run(os.Args[2:]))
 	}
 	plugins.RunsModules(wasm.Command)
+	for _, name := range []string{tokens.O200kBase, tokens.CL100kBase} {
+		tokens.Register("tiktoken/"+name, func() (func(s string) int, error) {
+			tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+			e, err := tiktoken.GetEncoding(name)
+			return func(s string) int { return len(e.EncodeOrdinary(s)) }, err
+		})
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ctx, limit := cli.WithCleanup(ctx)
 	caught := endOnSignal(cancel, limit)
