@@ -1,6 +1,10 @@
 package dialog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+)
 
 // An insertion is a text without a tag of its own that a program puts among the user's words.
 type insertion struct {
@@ -126,8 +130,8 @@ const (
 // answerBegins are how programs begin the user's answer, in forms of their own or before the user's text, and unanswered how they say that
 // there is none: Claude Code and OpenCode; Qwen Code; Copilot CLI; Gemini CLI.
 var (
-	answerBegins = lazily(`^\s*(?:(?:User has answered your questions|Your questions have been answered|The user answered[\w ]*):\s|User has provided the following answers:\s+|User (?:selected|responded): )`)
-	unanswered   = lazily(`^\s*(?:User (?:dismissed|declined|skipped|cancel|submitted without)|The user did not answer|Plan rejected\. No feedback)`)
+	answerBegins = plain.Pattern(`^\s*(?:(?:User has answered your questions|Your questions have been answered|The user answered[\w ]*):\s|User has provided the following answers:\s+|User (?:selected|responded): )`)
+	unanswered   = plain.Pattern(`^\s*(?:User (?:dismissed|declined|skipped|cancel|submitted without)|The user did not answer|Plan rejected\. No feedback)`)
 )
 
 // mostAnswers is how many answers are split. Claude Code asks four questions at once.
