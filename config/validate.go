@@ -29,6 +29,15 @@ type validator struct {
 	counted       int
 }
 
+// tuned checks the section of a profile or mode at p, and the profile that it names under a key.
+func (v *validator) tuned(p tree.Path, t *Tuning, key, profile string) {
+	v.chain(p.With("chain"), t.Chain)
+	v.tokenizer(p.With("tokenizer"), t.Tokenizer)
+	if profile != "" {
+		v.profile(p.With(key), profile)
+	}
+}
+
 func (v *validator) validate() {
 	c := v.c
 	v.names, v.sound, v.exact, v.faults = setOf(c.chainNames()...), map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -36,20 +45,12 @@ func (v *validator) validate() {
 	v.chain(tree.Path{"chain"}, c.values.Chain)
 	v.tokenizer(tree.Path{"tokenizer"}, c.values.Tokenizer)
 	for _, name := range c.Profiles() {
-		p, profile := tree.Path{"profiles", name}, c.values.Profiles[name]
-		v.chain(p.With("chain"), profile.Chain)
-		v.tokenizer(p.With("tokenizer"), profile.Tokenizer)
-		if profile.Extends != "" {
-			v.profile(p.With("extends"), profile.Extends)
-		}
+		profile := c.values.Profiles[name]
+		v.tuned(tree.Path{"profiles", name}, &profile.Tuning, "extends", profile.Extends)
 	}
 	for _, name := range c.Modes() {
-		p, mode := tree.Path{"modes", name}, c.values.Modes[name]
-		v.chain(p.With("chain"), mode.Chain)
-		v.tokenizer(p.With("tokenizer"), mode.Tokenizer)
-		if mode.Profile != "" {
-			v.profile(p.With("profile"), mode.Profile)
-		}
+		mode := c.values.Modes[name]
+		v.tuned(tree.Path{"modes", name}, &mode.Tuning, "profile", mode.Profile)
 	}
 	v.unusedProfiles()
 	v.providers()

@@ -236,7 +236,7 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		if err := unmarshal(body, &ref); err != nil {
 			return fmt.Errorf("rewind: %w", err)
 		}
-		n, err := j.rewindable(ref.To)
+		n, err := j.inTimeline("rewind", ref.To)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		if err := unmarshal(body, &ref); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
-		n, err := j.protectable(ref.ID)
+		n, err := j.inTimeline("protect", ref.ID)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import "fmt"
 func (j *Journal) Protect(on bool, ids ...string) error {
 	named, records := make([]*node, len(ids)), make([]record, len(ids))
 	for i, id := range ids {
-		n, err := j.protectable(id)
+		n, err := j.inTimeline("protect", id)
 		if err != nil {
 			return err
 		}
@@ -32,15 +32,16 @@ func (j *Journal) Protect(on bool, ids ...string) error {
 	return nil
 }
 
-func (j *Journal) protectable(id string) (*node, error) {
+// inTimeline returns a message for what is to be done with it.
+func (j *Journal) inTimeline(what, id string) (*node, error) {
 	n := j.nodes[id]
 	switch {
 	case n == nil:
-		return nil, fmt.Errorf("protect: there is no message %q", id)
+		return nil, fmt.Errorf("%s: there is no message %q", what, id)
 	case n.dropped:
-		return nil, fmt.Errorf("protect: message %q was dropped by a rewind", id)
+		return nil, fmt.Errorf("%s: message %q was dropped by an earlier rewind", what, id)
 	case !n.inForce():
-		return nil, fmt.Errorf("protect: message %q was inserted by condensation %q, which is undone", id, n.by.ID)
+		return nil, fmt.Errorf("%s: message %q was inserted by condensation %q, which is undone", what, id, n.by.ID)
 	}
 	return n, nil
 }

@@ -48,7 +48,7 @@ func (j *Journal) undo(a *applied) {
 // time. It is an error if the message is not part of the conversation; then nothing changes.
 // The cost is linear in the timeline.
 func (j *Journal) Rewind(id string) error {
-	n, err := j.rewindable(id)
+	n, err := j.inTimeline("rewind", id)
 	if err != nil {
 		return err
 	}
@@ -59,19 +59,6 @@ func (j *Journal) Rewind(id string) error {
 	j.rewind(n, r)
 	j.refresh()
 	return nil
-}
-
-func (j *Journal) rewindable(id string) (*node, error) {
-	n := j.nodes[id]
-	switch {
-	case n == nil:
-		return nil, fmt.Errorf("rewind: there is no message %q", id)
-	case n.dropped:
-		return nil, fmt.Errorf("rewind: message %q was dropped by an earlier rewind", id)
-	case !n.inForce():
-		return nil, fmt.Errorf("rewind: message %q was inserted by condensation %q, which is undone", id, n.by.ID)
-	}
-	return n, nil
 }
 
 func (j *Journal) rewind(to *node, r *rewound) {

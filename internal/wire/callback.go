@@ -209,7 +209,7 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 	text := func(b []byte) string {
 		s := string(b[:min(len(b), room)])
 		room -= len(s)
-		return oneLine(printable(valid(s)))
+		return line(s, maxLine)
 	}
 	message := text(l.GetMessage())
 	var attrs []slog.Attr
@@ -228,11 +228,9 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 
 // line returns a text of the plugin as one line of at most the given number of bytes.
 func line(s string, most int) string {
-	s = oneLine(printable(valid(s[:min(len(s), 4*most)]))) // cleaning more is a waste
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")  // a character that was cut
+	s = strings.Join(strings.Fields(printable(valid(s[:min(len(s), 4*most)]))), " ") // cleaning more is a waste
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")                            // a character that was cut
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // progress reports the progress of the plugin to the host.
 func (c *call) progress(ctx context.Context, p *condensepb.Progress) {

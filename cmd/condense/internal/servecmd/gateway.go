@@ -272,9 +272,7 @@ func (g *gateway) watched(opts *live.Options) {
 	if g.pages == nil { // it is made later
 		return
 	}
-	if opts.Reports.Watch = g.pages; !g.alone {
-		opts.Reports.Pages = g.pages.Pages("", func() live.Stats { return g.Stats() })
-	} else if g.folder != "" {
+	if opts.Reports.Watch = g.pages; !g.alone || g.folder != "" {
 		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() })
 	}
 }
