@@ -14,7 +14,7 @@ import (
 type visit struct {
 	r     *http.Request // with its span
 	out   *audit.Outcome
-	leave func() // ends its place among the simultaneous requests of its tenant; nil if it was refused, or needs no more than the answer it got
+	leave func() // ends its place among the simultaneous requests of its tenant; nil if it was answered
 	end   func() // records it; never nil
 }
 
@@ -37,8 +37,9 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *settings, t *
 	case t.rejection != nil:
 		g.reject(out, r, s, t)
 	default:
+		now, key := g.current.Load(), g.secrets.tenantOf(t.who, credentials(t, r.Header), nil) // s may be older than a reload of the limits
 		var no *tenant.Denied
-		if v.leave, no = g.enter(r, t); no != nil {
+		if v.leave, no = g.tenants.Enter(t.who, key, now.limitsFor(t.who.Tenant), now.Now()); no != nil {
 			t.deny(out, no)
 		}
 	}
@@ -79,11 +80,4 @@ func (s *settings) refuse(r *http.Request, t *target) (status int, text string) 
 		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP"
 	}
 	return status, text
-}
-
-// enter counts a request until leave is called, unless a limit refuses it. Like countBytes it uses the current settings: a request that
-// began before a reload must not bring the old limits back.
-func (g *Gateway) enter(r *http.Request, t *target) (leave func(), no *tenant.Denied) {
-	s, c := g.current.Load(), t.who
-	return g.tenants.Enter(c, g.secrets.tenantOf(c, credentials(t, r.Header), nil), s.limitsFor(c.Tenant), s.Now())
 }

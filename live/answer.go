@@ -145,6 +145,16 @@ func (e *exchange) startsWithOverflow(res *http.Response) bool {
 // mostRefusal limits the bytes read of a refusal, which are needed to understand it.
 const mostRefusal = 64 << 10
 
+// refusalOf returns the text of a refusal, decompressed. res can be read as before.
+func refusalOf(res *http.Response) ([]byte, error) {
+	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
+	if err != nil {
+		return nil, err
+	}
+	return payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+}
+
 // The reasons to send a request again: it is too long; older thinking is refused; the refusal is not explained, and the
 // vendor may not accept the gateway's changes.
 const (
@@ -156,13 +166,8 @@ const (
 // reason returns why a refused request is sent again, or an empty text if the client should get the refusal. res can be
 // read as before; its original body is returned.
 func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
-	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
 	body := res.Body
-	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), body), Closer: body}
-	if err != nil {
-		return body, ""
-	}
-	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	text, err := refusalOf(res)
 	if err != nil {
 		return body, ""
 	}

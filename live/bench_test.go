@@ -3,16 +3,32 @@ package live_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"testing"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/testkit/benchdata"
 	"github.com/condensehq/condense/live"
 )
+
+// BenchmarkBareTurn is a turn through a proxy that reads nothing: what the others take more is condense's.
+func BenchmarkBareTurn(b *testing.B) {
+	b.Run("tokens=200000", func(b *testing.B) {
+		benchmarkTurns(b, 200_000, func(_ *testing.B, vendor string) (http.Handler, func()) {
+			to, err := url.Parse(vendor)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return httputil.NewSingleHostReverseProxy(to), func() {}
+		})
+	})
+}
 
 // BenchmarkTurn is a turn of a conversation that needs nothing, the vendor's work and two connections on the
 // loopback included.
@@ -32,6 +48,32 @@ func BenchmarkCondensedTurn(b *testing.B) {
 // benchmarkTurn measures turns of a conversation of a size. The first one is not measured: an epoch begins with it, if the window is small.
 func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
 	b.Helper()
+	benchmarkTurns(b, tokens, func(b *testing.B, vendor string) (http.Handler, func()) {
+		b.Helper()
+		h, err := condense.Open(b.Context(), host)
+		if err != nil {
+			b.Fatal(err)
+		}
+		g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if err := errors.Join(g.Close(), h.Close()); err != nil {
+				b.Error(err)
+			}
+		})
+		return g, func() {
+			live.Settle(g)
+			if condensed := g.Stats().EpochCount > 0; condensed != (host != nil) {
+				b.Fatalf("condensed: %t", condensed)
+			}
+		}
+	})
+}
+
+func benchmarkTurns(b *testing.B, tokens int, open func(b *testing.B, vendor string) (under http.Handler, begun func())) {
+	b.Helper()
 	const perMessage = 117
 	n := tokens / perMessage / 4 * 4
 	const turns = 100
@@ -49,26 +91,12 @@ func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
 		fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","content":[],"stop_reason":"end_turn","usage":{"input_tokens":%d,"output_tokens":1}}`, size/5)
 	}))
 	defer vendor.Close()
-	h, err := condense.Open(b.Context(), host)
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor.URL}}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	server := httptest.NewServer(g)
-	defer func() {
-		server.Close()
-		if err := g.Close(); err != nil {
-			b.Error(err)
-		}
-		if err := h.Close(); err != nil {
-			b.Error(err)
-		}
-	}()
+	under, begun := open(b, vendor.URL)
+	server := httptest.NewServer(under)
+	defer server.Close()
 	bodies := make([][]byte, turns)
 	for i := range bodies {
+		var err error
 		bodies[i], err = json.Marshal(map[string]any{"model": "claude-opus-4-6", "max_tokens": 4096, "messages": all[:n+1+2*i]})
 		if err != nil {
 			b.Fatal(err)
@@ -90,10 +118,7 @@ func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
 		_ = resp.Body.Close()
 	}
 	turn(0)
-	live.Settle(g)
-	if condensed := g.Stats().EpochCount > 0; condensed != (host != nil) {
-		b.Fatalf("condensed: %t", condensed)
-	}
+	begun()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {

@@ -155,12 +155,7 @@ func (c *chained) forgotten(res *http.Response) bool {
 	if !refusal(res.StatusCode) && res.StatusCode != http.StatusNotFound {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
-	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
-	if err != nil {
-		return false
-	}
-	text, err := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	text, err := refusalOf(res)
 	return err == nil && rawjson.Text(rawjson.Field(rawjson.Field(text, "error"), "code")) == "previous_response_not_found"
 }
 

@@ -226,7 +226,7 @@ func (e *exchange) compact(r *http.Request) (*http.Response, error) {
 	if float64(after) > (1-leastCompacted)*float64(before) {
 		return nil, fmt.Errorf("%d of %d tokens would be left", after, before)
 	}
-	if err := q.checkView(items); err != nil {
+	if err := q.check(&view{messages: items, altered: true}); err != nil {
 		return nil, err
 	}
 	sealed, err := q.g.secrets.seals.Seal(q.from.key.Tenant, items, q.in.start)

@@ -109,8 +109,7 @@ func sameRoles(messages, others []wire.Message) bool {
 // freeze returns the plan with a condensation, and whether it is smaller than the request.
 func (q *question) freeze(p *plan, made *job.Prepared, d epoch.Decision) (trial view, changed bool, err error) {
 	next, err := p.state.Freeze(p.req.parsed, p.req.rolling, lineage.Condensed{
-		Basis: made.Basis, After: made.After, Decision: d,
-		Forced: d.Reason == epoch.Forced,
+		Basis: made.Basis, After: made.After, Decision: d, Forced: d.Reason == epoch.Forced,
 	}, p.req.in.start)
 	if errors.Is(err, lineage.ErrNothing) || errors.Is(err, lineage.ErrRound) {
 		return view{}, false, nil

@@ -285,9 +285,8 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 	p.epoch = &stats.Epoch{
 		Time: r.in.start, Agent: r.from.agent.Name, Model: r.parsed.Model, Lineage: r.claim.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: p.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
-		Observed: r.s.Observe,
-		Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause != "", Cause: made.Maker.Cause,
-		WordsLost: made.Maker.Lost,
+		Observed: r.s.Observe, Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause != "",
+		Cause: made.Maker.Cause, WordsLost: made.Maker.Lost,
 	}
 	if o.overflow {
 		p.epoch.Reason = string(epoch.Overflow)

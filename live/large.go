@@ -9,7 +9,6 @@ import (
 	"net/http"
 
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -42,10 +41,8 @@ func (e *exchange) sayUnread(res *http.Response) {
 	if !r.in.unread || !refusal(res.StatusCode) {
 		return
 	}
-	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
-	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
-	text, failed := payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
-	if err != nil || failed != nil {
+	text, err := refusalOf(res)
+	if err != nil {
 		return
 	}
 	why := remote.Reported(res.StatusCode, text)

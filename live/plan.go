@@ -216,9 +216,9 @@ func (p *plan) commit(ctx context.Context) error {
 		}
 	}
 	p.durable = p.durable || p.ingested > 0 || p.next != nil || !p.req.s.Observe && (s.Epoch != nil || len(s.Ingest) > 0 || s.Tool)
-	mark := c.Mark()
+	claim, state := *c, p.state
 	if err := p.write(ctx, p.durable); err != nil {
-		c.Back(mark)
+		*c, p.state = claim, state
 		return err
 	}
 	p.begun()
@@ -233,7 +233,7 @@ func (p *plan) commit(ctx context.Context) error {
 // changes the state of a conversation before the answer.
 func (p *plan) write(ctx context.Context, durable bool) error {
 	r, c := p.req, p.req.claim
-	was, s := p.state, *cmp.Or(p.next, p.state)
+	s := *cmp.Or(p.next, p.state)
 	c.Keep = p.kept
 	if p.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
 		c.Begin(&s, !p.undone)
@@ -241,11 +241,7 @@ func (p *plan) write(ctx context.Context, durable bool) error {
 	s.Sent(r.parsed, r.rolling, r.in.start)
 	p.state = &s
 	p.describe()
-	err := r.save(ctx, &s, durable, r.in.start)
-	if err != nil {
-		p.state = was
-	}
-	return err
+	return r.save(ctx, &s, durable, r.in.start)
 }
 
 // save makes a state the claim's, and if the store takes it the session's.

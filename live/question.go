@@ -70,10 +70,7 @@ func questionOf(body []byte) (*question, error) {
 		name string
 		from *int
 		to   *int
-	}{{"config.frozen_message_count", c.Frozen, &q.frozen}, {"config.protect_recent", c.Recent, &q.recent}, {
-		"token_budget", got.Budget,
-		&q.budget,
-	}} {
+	}{{"config.frozen_message_count", c.Frozen, &q.frozen}, {"config.protect_recent", c.Recent, &q.recent}, {"token_budget", got.Budget, &q.budget}} {
 		if n.from != nil {
 			if *n.to = *n.from; *n.from < 0 {
 				return nil, fmt.Errorf("%s: %d is negative", n.name, *n.from)

@@ -226,11 +226,7 @@ func (r *request) check(v *view) error {
 	if !v.altered {
 		return nil
 	}
-	return r.checkView(v.messages)
-}
-
-func (r *request) checkView(messages [][]byte) error {
-	err := r.g.parsed.Check(r.parsed.API, r.parsed, messages)
+	err := r.g.parsed.Check(r.parsed.API, r.parsed, v.messages)
 	if f := (*wire.RuleError)(nil); errors.As(err, &f) && f.Client {
 		return nil
 	}

@@ -223,20 +223,17 @@ func rejectWrongVendor(t *target, u *upstream.Upstream, r *http.Request) *reject
 	case u != nil:
 		n.what = "of " + string(e.Of[0]) + ", for " + u.Name
 		n.text = shown + " is a path of " + string(e.Of[0]) + "'s API, and the upstream " + u.Name + " (" + u.Base.Host +
-			") does not speak it, " +
-			"so it was not asked. " + cmp.Or(e.Advice, "Use the base URL of the gateway without /"+u.Name+
+			") does not speak it, so it was not asked. " + cmp.Or(e.Advice, "Use the base URL of the gateway without /"+u.Name+
 			", or add an upstream that does: --upstream NAME=both+URL")
 		return n
 	case shown == "/":
 		n.what = "none"
 		n.text = "this is a gateway to language models. It is the base URL of an agent: ANTHROPIC_BASE_URL, or OPENAI_BASE_URL with /v1 " +
-			"at the end. " +
-			"What it does is shown at its admin address"
+			"at the end. What it does is shown at its admin address"
 	default:
 		n.what = "unknown"
 		n.text = shown + " is in neither Anthropic's nor OpenAI's API, so no upstream was asked. For one that knows it, " +
-			"put its name before the path, " +
-			"as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"
+			"put its name before the path, as in /openai" + shown + ", or add it: --upstream NAME=pass+URL, with /NAME in the base URL"
 	}
 	e.Of = apiOf(r.Header) // answer uses it to choose the form
 	return n

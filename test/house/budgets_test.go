@@ -40,10 +40,10 @@ var budgets = []struct {
 }{
 	{"lines of core and registry with their imports", 3_610, 3_200, closure("core", "registry")},
 	{"lines of plugin-sdk with its imports", 7_530, 5_500, closure("plugin-sdk")},
-	{"lines of the root package with its imports", 45_220, 30_000, closure(".")},
+	{"lines of the root package with its imports", 44_800, 30_000, closure(".")},
 	{"lines of live with its imports", 77_540, 58_000, closure("live")},
 	{"lines of the program with its imports, without the laboratory", 108_000, 74_000, closure("cmd/condense")},
-	{"lines in all", 130_830, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines in all", 130_300, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},
@@ -51,10 +51,10 @@ var budgets = []struct {
 	{"public import paths", 21, 18, (*house).public},
 	{"entries at the top of the repository, without hidden ones", 34, 24, (*house).top},
 	{"methods of a type", 48, mostMethods, func(h *house) (int, []string) { return most(h.methods, mostMethods) }},
-	{"fields of a struct", 32, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
+	{"fields of a struct", 31, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
 	{fmt.Sprintf("functions above %d lines", mostFunction), 0, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
 	{fmt.Sprintf("files above %d lines", mostFile), 0, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 810, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 750, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.

@@ -432,7 +432,7 @@ func TestFreezeDividesTurns(t *testing.T) {
 		if len(view) < 5 || !strings.Contains(string(view[2]), `"role":"user"`) || string(view[3]) != history[7] {
 			t.Errorf("%s: %q", name, view)
 		}
-		if err := wire.Check(wire.Messages, r, view); err != nil {
+		if err := (*wire.Cache)(nil).Check(wire.Messages, r, view); err != nil {
 			t.Error(name, err)
 		}
 	}

@@ -12,6 +12,7 @@
 package lineage
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -420,5 +421,5 @@ func (e *Epoch) same(o *Epoch) bool {
 	if e == nil || o == nil {
 		return e == o
 	}
-	return e.Cut == o.Cut && e.From == o.From && slices.EqualFunc(e.Block, o.Block, slices.Equal)
+	return e.Cut == o.Cut && e.From == o.From && slices.EqualFunc(e.Block, o.Block, bytes.Equal)
 }

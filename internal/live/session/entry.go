@@ -20,10 +20,15 @@ type Shadow struct {
 // Counted is the size of a prompt in tokens, by our count and by the server's.
 type Counted struct{ Ours, Theirs int }
 
+// lock holds the session's other requests off until the returned function is called.
+func (c *Claim) lock() func() {
+	c.Session.mu.Lock()
+	return c.Session.mu.Unlock
+}
+
 // Busy reports whether the next epoch is being prepared, or is ready.
 func (c *Claim) Busy() bool {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	return c.preparing != nil || c.Prepared != nil
 }
 
@@ -32,8 +37,7 @@ func (c *Claim) Busy() bool {
 // forced. A condensation made before the user changed the protections is dropped.
 func (c *Claim) TakePrepared(s *lineage.State, rolling []wire.Hash, forced bool) *job.Prepared {
 	protected := c.Control().Protected()
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	p := c.Prepared
 	if p != nil && !forced && p.Basis.Fits(s, rolling) && !p.Basis.Before(rolling) {
 		return nil
@@ -47,22 +51,19 @@ func (c *Claim) TakePrepared(s *lineage.State, rolling []wire.Hash, forced bool)
 
 // Tried records that another attempt is pointless below a size, in tokens.
 func (c *Claim) Tried(until int) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	c.retry = until
 }
 
 // TriedAt returns the size set by [Claim.Tried].
 func (c *Claim) TriedAt() int {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	return c.retry
 }
 
 // First reports whether it is called with this name for the first time for the conversation.
 func (c *Claim) First(name string) bool {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if c.said == nil {
 		c.said = map[string]bool{}
 	}
@@ -73,8 +74,7 @@ func (c *Claim) First(name string) bool {
 
 // Overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
 func (c *Claim) Overflowed() bool {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	return c.refused
 }
 
@@ -124,38 +124,33 @@ func (c *Claim) Prepare(life context.Context, background *sync.WaitGroup, p Prep
 // UnderWay returns the channel that is closed when the running preparation has ended, and a function that cancels it;
 // nil if none is running.
 func (c *Claim) UnderWay() (ended <-chan struct{}, abandon func()) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	return c.preparing, c.abandon
 }
 
 // SetRefused records whether the vendor has refused the last request as too long, in the middle of the answer.
 func (c *Claim) SetRefused(refused bool) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	c.refused = refused
 }
 
 // SwapShadow exchanges the description of the vendor's cache as it would be without the gateway.
 func (c *Claim) SwapShadow(now Shadow) (was Shadow) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	was, c.shadow = c.shadow, now
 	return was
 }
 
 // SwapCounted exchanges the prompt sizes of the last answer.
 func (c *Claim) SwapCounted(now Counted) (was Counted) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	was, c.counted = c.counted, now
 	return was
 }
 
 // Describe sets the description to store with the lineage.
 func (c *Claim) Describe(a About) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	c.about = &a
 }
 
@@ -164,8 +159,7 @@ func (c *Claim) Control() *Control {
 	if c == nil || c.State == nil || c.State.Family == "" {
 		return &Control{}
 	}
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if found := c.Session.controls[c.State.Family]; found != nil {
 		return found
 	}
@@ -174,15 +168,13 @@ func (c *Claim) Control() *Control {
 
 // SetControl makes a control current in memory.
 func (c *Claim) SetControl(known *Control) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	c.Session.addControl(known)
 }
 
 // Frozen returns a copy of the state that the vendor saw last; nil if there is none.
 func (c *Claim) Frozen() *lineage.State {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if c.Entry.State == nil {
 		return nil
 	}
@@ -193,28 +185,11 @@ func (c *Claim) Frozen() *lineage.State {
 // Guess records that a view was sent without being stored. At is the rolling hash of its last message. The next request
 // builds it again from p.
 func (c *Claim) Guess(p *job.Prepared, at wire.Hash) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	c.Prepared, c.guessed = p, at
 	if c.Unread {
 		c.Session.guess = c.Entry
 	}
-}
-
-// A Mark is a claim as it was, for [Claim.Back].
-type Mark struct {
-	entry *Entry
-	based int64
-	state lineage.State
-}
-
-// Mark returns the claim as it is now.
-func (c *Claim) Mark() Mark { return Mark{c.Entry, c.Based, *c.State} }
-
-// Back undoes the changes to the claim since m.
-func (c *Claim) Back(m Mark) {
-	state := m.state
-	c.Entry, c.Based, c.Over, c.State, c.Keep, c.former = m.entry, m.based, nil, &state, nil, nil
 }
 
 // Begin makes the state after an epoch the claim's, in a record of its own. With over, next names the record that it

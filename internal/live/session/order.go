@@ -114,8 +114,7 @@ func (c *Claim) Former() *lineage.State {
 	if c.State.Epoch == nil || c.State.Epoch.Over == "" {
 		return nil
 	}
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	for _, e := range c.Session.entries {
 		if e.ID == c.State.Epoch.Over {
 			return e.State
@@ -132,8 +131,7 @@ type failure struct {
 
 // Failure returns why the background condensation for the order failed; empty if it did not.
 func (c *Claim) Failure(o *Order) string {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if c.failed.order == o.Number {
 		return c.failed.why
 	}
@@ -142,8 +140,7 @@ func (c *Claim) Failure(o *Order) string {
 
 // Unordered drops a prepared condensation that was not made for the order.
 func (c *Claim) Unordered(o *Order) {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if c.Prepared != nil && c.Prepared.Order != o.Number {
 		c.Prepared = nil
 	}
@@ -195,8 +192,7 @@ func (c *Claim) Failing() *Failing {
 
 // Fail adds an epoch that could not begin, and returns all such.
 func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	f, a := Failing{Since: now}, About{}
 	if c.about != nil {
 		if a = *c.about; a.Failing != nil {

@@ -398,7 +398,7 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 		return errors.New("another request decides about this conversation")
 	}
 	if durable {
-		text := texts.Get().(*bytes.Buffer) //nolint:forcetypeassert // it holds nothing else
+		text := texts.Get().(*bytes.Buffer) //nolint:errcheck // it holds nothing else
 		defer texts.Put(text)
 		text.Reset()
 		err := json.NewEncoder(text).Encode(Stored{c.Conversation, c.Said(), c.State})
@@ -451,8 +451,7 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 
 // Said returns the description to store with the lineage.
 func (c *Claim) Said() *About {
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	return c.about
 }
 
@@ -470,8 +469,7 @@ func (c *Claim) Again(ctx context.Context, from store.Store) error {
 	if err := c.Session.Load(ctx, from); err != nil {
 		return err
 	}
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	s := *c.Entry.State
 	c.State, c.Based = &s, c.version
 	return nil
@@ -486,8 +484,7 @@ func (c *Claim) Latest(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-	c.Session.mu.Lock()
-	defer c.Session.mu.Unlock()
+	defer c.lock()()
 	if c.Entry.State == nil {
 		c.Release()
 		return false

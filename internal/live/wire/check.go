@@ -44,13 +44,8 @@ const mostMarkers = 4
 
 // Check returns the *[RuleError] for which the vendor would refuse r with view in place of its messages, or nil. It
 // reports a fault of the client's own only if there is no other. It cannot detect thinking that is invalid because
-// the messages before it changed. Messages of view that are slices of r's are not read again.
-func Check(api API, r *Request, view [][]byte) error {
-	var none *Cache
-	return none.Check(api, r, view)
-}
-
-// Check is [Check] with a cache: it parses a message once, even if it comes with many requests, like an epoch's block.
+// the messages before it changed. Messages of view that are slices of r's are not read again. It parses a
+// message once, even if it comes with many requests, like an epoch's block; without a cache each time.
 func (c *Cache) Check(api API, r *Request, view [][]byte) error {
 	known := make(map[*byte]int, len(r.Messages))
 	for i := range r.Messages {

@@ -26,7 +26,7 @@ func check(t interface{ Fatalf(string, ...any) }, api wire.API, body string) err
 	for i, m := range r.Messages {
 		view[i] = slices.Clone(m.Raw)
 	}
-	return wire.Check(api, r, view)
+	return (*wire.Cache)(nil).Check(api, r, view)
 }
 
 // TestCheck: faults are named with their message and rule.
@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 		for _, m := range tt.messages {
 			view = append(view, []byte(m))
 		}
-		err := wire.Check(tt.api, r, view)
+		err := (*wire.Cache)(nil).Check(tt.api, r, view)
 		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: got %s, want %s", tt.messages, got, tt.want)
 		}
@@ -96,11 +96,11 @@ func TestCheckClient(t *testing.T) {
 	r := parse(t, wire.Messages, request(wire.Messages, `{"role":"user","content":"x"}`, call, `{"role":"user","content":""}`))
 	own := [][]byte{[]byte(`{"role":"user","content":"y"}`), r.Messages[1].Raw, r.Messages[2].Raw}
 	var f *wire.RuleError
-	if err := wire.Check(wire.Messages, r, own); !errors.As(err, &f) || !f.Client {
+	if err := (*wire.Cache)(nil).Check(wire.Messages, r, own); !errors.As(err, &f) || !f.Client {
 		t.Errorf("got %v, want a fault of the client's", err)
 	}
 	own[0] = []byte(`{"role":"user","content":""}`)
-	if err := wire.Check(wire.Messages, r, own); !errors.As(err, &f) || f.Client || f.Index != 0 {
+	if err := (*wire.Cache)(nil).Check(wire.Messages, r, own); !errors.As(err, &f) || f.Client || f.Index != 0 {
 		t.Errorf("got %v, want the fault of message 0", err)
 	}
 }

@@ -76,7 +76,7 @@ type Message struct {
 // TTL returns the longest lifetime of the vendor's cache that markers in the message ask for; 0 if it has none.
 func (m *Message) TTL() time.Duration { return longestOf(m.ttls) }
 
-// facts are the properties of a message that [Check] needs.
+// facts are the properties of a message that [Cache.Check] needs.
 type facts struct {
 	fault       string // the first rule that the message breaks by itself
 	item        string // the type of an item
