@@ -34,7 +34,7 @@ func consent(a *cli.App, agent *agents.Agent, program, value string) string {
 		term.Printf(a.Stderr, "condense: --account %s is not used: there is no terminal to ask on. Agree once on one, or set serve.account in a configuration of your own\n", value)
 		return ""
 	}
-	term.Printf(a.Stderr, "%s", accountText("--account "+value, value, agent.Name))
+	_ = term.PrintText(a.Stderr, accountText("--account "+value, value, agent.Name)) // the question follows
 	if !term.Confirm(a.Stdin, a.Stderr, "condense: use it?") {
 		term.Printf(a.Stderr, "condense: there will be no accounts in this run\n")
 		return config.AccountOff

@@ -36,7 +36,7 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	base := g.address(l.Addr())
 	term.Printf(a.Stdout, "condense listens on %s (what it does: %s/condense/)\n", base, g.base(pages.Addr()))
 	term.Printf(a.Stdout, "point an agent here: ANTHROPIC_BASE_URL=%[1]s claude, or OPENAI_BASE_URL=%[1]s/v1 for clients of OpenAI's APIs\n", base)
-	term.Printf(a.Stdout, "%s", accountText("serve.account: client", g.settings.Account, ""))
+	_ = term.PrintText(a.Stdout, accountText("serve.account: client", g.settings.Account, "")) // whoever reads it may be gone
 	select {
 	case err := <-failed:
 		return errors.Join(err, models.Close(), admin.Close())
