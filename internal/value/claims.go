@@ -32,7 +32,6 @@ var allClaims = []claim{
 	{take: claims.keepReports, work: true},
 	{take: claims.keepNewestResults, work: true},
 	{take: claims.keepClosings, work: true},
-	{take: claims.keepSkeletons, work: true},
 	{take: claims.keepDecisions, work: true},
 	{take: claims.keepOutcomes, work: true},
 	{take: claims.keepRecent},

@@ -31,25 +31,6 @@ func TestClosings(t *testing.T) {
 	}
 }
 
-// TestSkeletons: of a file that was written the definitions and settings stay, as they are now.
-func TestSkeletons(t *testing.T) {
-	var body strings.Builder
-	for i := range 60 {
-		fmt.Fprintf(&body, "    row%d = walk(row%d)\\n", i, i)
-	}
-	file := `FEEDING_RATE = 0.25\nNAME = \"okapi\"\n\ndef feed(zebra, times=3):\n` + body.String() + `\ndef clean(cage):\n` + body.String()
-	got := among(t, slices.Concat(did("w", "Write", `{"file_path":"/r/zoo.py","content":"`+file+`"}`, "done", false),
-		did("e", "Edit", `{"file_path":"/r/zoo.py","old_string":"FEEDING_RATE = 0.25","new_string":"FEEDING_RATE = 0.75"}`, "done", false))...)
-	for _, want := range []string{`NAME = "okapi"`, "def feed(zebra, times=3):", "def clean(cage):", "FEEDING_RATE = 0.75"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-	if strings.Contains(got, "\nFEEDING_RATE = 0.25") || strings.Contains(got, "content: FEEDING_RATE = 0.25") {
-		t.Error("the file has its former value")
-	}
-}
-
 // TestOptions: a question by a tool stays with what there was to choose from.
 func TestOptions(t *testing.T) {
 	got := among(t, did("q", "AskUserQuestion", `{"questions":[{"question":"Which slug?","options":[{"label":"Effect"},{"label":"On submit, once"}]}]}`, "User has answered your questions: Effect", false)...)
