@@ -3,6 +3,8 @@ package core
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A provider's marks for omissions in a user's message. See [Shortens] for the other content of a mark.
@@ -19,18 +21,12 @@ const (
 
 // markWords are the words that a mark may consist of. They describe the size and the place of an omission; no
 // sentence that asks for anything can be made of them.
-var markWords = func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`
+var markWords = plain.Words(`
 		line lines element elements message messages byte bytes b kb mb token tokens character characters word words
 		image images file files document audio video attachment attachments block blocks result results text error environment summary reasoning
 		a about an and at by earlier here in is it its model more newer of older one or original originals other others reasoning out same said some stale than that the this to was were what with
 		call cleared content old output tool were
-		above below context duplicate fit left missing omitted recall redacted removed see shortened skipped truncated window`) {
-		m[w] = true
-	}
-	return m
-}()
+		above below context duplicate fit left missing omitted recall redacted removed see shortened skipped truncated window`)
 
 // Shortens reports whether after is before, visibly shortened, as the rule keep-words requires of users' texts:
 // pieces of before, in their order, with a mark for every omission. White space does not count, as long as there is

@@ -1,5 +1,7 @@
 package tokens
 
+import "unicode/utf16"
+
 const unitsPerToken = 4
 
 // chars4 estimates a token for every four characters, rounded up. A character is a UTF-16
@@ -12,15 +14,7 @@ const unitsPerToken = 4
 func chars4(s string) int {
 	units := 0
 	for _, r := range s {
-		units += utf16Units(r)
+		units += utf16.RuneLen(r)
 	}
 	return (units + unitsPerToken - 1) / unitsPerToken
-}
-
-// utf16Units returns 1, or 2 for a character that needs a surrogate pair.
-func utf16Units(r rune) int {
-	if r > 0xffff {
-		return 2
-	}
-	return 1
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Demand says how a sentence of the user binds the agent for longer than the next step.
@@ -132,14 +133,6 @@ func phrases(list string) map[string][][]string {
 	return out
 }
 
-func set(list string) map[string]bool {
-	out := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		out[w] = true
-	}
-	return out
-}
-
 // phraseSet returns the phrases of a list, with a "_" for a space in one.
 func phraseSet(list string) map[string]bool {
 	out := map[string]bool{}
@@ -161,14 +154,14 @@ func both(first, second string) string {
 }
 
 var (
-	asking   = set("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wieso wie was wo wer kannst pourquoi comment peux por cómo puedes onde como quando perché dove quando 为 什 怎 哪 谁")
+	asking   = plain.Words("so and but well why what how where who which when can could would should is are am do does did has have had will was were warum wieso wie was wo wer kannst pourquoi comment peux por cómo puedes onde como quando perché dove quando 为 什 怎 哪 谁")
 	politely = phrases(both("could can would will", "you we i") + ` would_it_be_possible could_it is_it_possible_to would_you_mind how_about what_about
 		kannst_du könntest_du können_wir könnten_wir wäre_es_möglich peux-tu pourrais-tu pouvez-vous est-il_possible puedes podrías podemos podríamos pode poderia podes você_pode você_poderia puoi potresti può 能不能 可以 能否 麻烦`)
 	// favors end a question of Japanese that asks for something; tags, after a comma, one that asks for agreement.
 	favors  = strings.Fields("てくれますか てもらえますか ていただけますか てくれませんか てもらえませんか てくれる てもらえる")
 	tags    = phraseSet(`ok okay yes deal please pls clear understood got_it is_that_clear alright agreed verstanden klar ja oder gell einverstanden d'accord compris vale entendido de_acuerdo sí certo viu tá combinado beleza capito va_bene chiaro 好吗 行吗 可以吗 明白吗 いい いいですか`)
-	softens = set("please pls plz also just and but so ok okay again really remember note bitte")
-	joins   = set("and but so then also or please pls bitte und aber")
+	softens = plain.Words("please pls plz also just and but so ok okay again really remember note bitte")
+	joins   = plain.Words("and but so then also or please pls bitte und aber")
 )
 
 // Sentences returns where the sentences of a line are. Put together they are the line: the space between two

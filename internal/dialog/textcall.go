@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -149,15 +150,11 @@ func xmlUse(name, call string) CallInfo {
 // textual are the tools that Roo-Code, Cline and Kilo call in their text protocol, as
 // elements. Other elements in an assistant's text are prose.
 var textual = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for n := range strings.FieldsSeq(`read_file write_to_file apply_diff insert_content search_and_replace
+	return plain.Words(`read_file write_to_file apply_diff insert_content search_and_replace
 		replace_in_file edit_file list_files search_files list_code_definition_names codebase_search
 		execute_command browser_action use_mcp_tool access_mcp_resource ask_followup_question
 		attempt_completion switch_mode new_task update_todo_list fetch_instructions generate_image
-		run_slash_command new_rule report_bug condense plan_mode_respond load_mcp_documentation`) {
-		m[n] = true
-	}
-	return m
+		run_slash_command new_rule report_bug condense plan_mode_respond load_mcp_documentation`)
 })
 
 // isTextTool reports whether a tool of this name is called in texts.

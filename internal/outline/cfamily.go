@@ -1,6 +1,10 @@
 package outline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+)
 
 // A cfamily scanner reads languages whose functions have no keyword: C, C++, Java and C#. A
 // function is a name before round brackets; the rest of the statement distinguishes it from
@@ -11,16 +15,16 @@ type cfamily struct {
 }
 
 var (
-	cContainers = set("class struct union enum namespace interface record concept")
+	cContainers = plain.Words("class struct union enum namespace interface record concept")
 	// Words before round brackets that are not the name of a function.
-	notNames = set(`if while for switch return catch throw new else do case default int void char short long
+	notNames = plain.Words(`if while for switch return catch throw new else do case default int void char short long
 		float double const`)
-	cNotNames = set(`sizeof alignof decltype defined delete static_assert _Static_assert alignas _Alignas
+	cNotNames = plain.Words(`sizeof alignof decltype defined delete static_assert _Static_assert alignas _Alignas
 		__attribute__ __attribute __declspec __asm__ __asm asm noexcept requires explicit __extension__ typeof
 		unsigned signed bool auto`)
-	csNotNames = set("lock using fixed checked unchecked foreach when where sizeof typeof delegate bool")
-	cNotCalls  = set("__attribute__ __attribute __declspec alignas _Alignas noexcept requires explicit decltype typeof __typeof__ throw __asm__ asm static_assert _Static_assert")
-	csAccess   = set("public private protected signals slots default Q_SIGNALS Q_SLOTS")
+	csNotNames = plain.Words("lock using fixed checked unchecked foreach when where sizeof typeof delegate bool")
+	cNotCalls  = plain.Words("__attribute__ __attribute __declspec alignas _Alignas noexcept requires explicit decltype typeof __typeof__ throw __asm__ asm static_assert _Static_assert")
+	csAccess   = plain.Words("public private protected signals slots default Q_SIGNALS Q_SLOTS")
 )
 
 func scanCFamily(name string) func(*language, string) []Definition {

@@ -1,6 +1,10 @@
 package outline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+)
 
 // body looks at { at j. Done means that the statement ends before next.
 func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done bool) {
@@ -45,7 +49,7 @@ func (p *cfamily) initializer(j int) bool {
 	return p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
 }
 
-var cSpecifiers = set("const noexcept override final volatile try mutable throw requires")
+var cSpecifiers = plain.Words("const noexcept override final volatile try mutable throw requires")
 
 func (p *cfamily) name(h *header) string {
 	if h.opName != "" {

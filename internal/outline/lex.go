@@ -1,6 +1,10 @@
 package outline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+)
 
 // A token is a word, a literal or one byte of punctuation. Comments, white space and
 // preprocessor directives are not tokens.
@@ -280,7 +284,7 @@ func (x *lexer) operand() bool {
 	return true
 }
 
-var operandWords = set(`return typeof instanceof in of new delete void throw case do else
+var operandWords = plain.Words(`return typeof instanceof in of new delete void throw case do else
 	yield await default and or not if elsif unless when while until then`)
 
 // line is the offset of the line break that ends the line of i, or n.
@@ -332,14 +336,6 @@ var class, inWord = func() (class [256]uint8, in [256]bool) {
 	}
 	return class, in
 }()
-
-func set(words string) map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
 
 // directive reads a line for the preprocessor, with its continuations, and returns its end.
 //

@@ -15,6 +15,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Definition is a named definition in a file. Lines count from 1, and
@@ -100,13 +102,13 @@ var (
 		functions: kinds("fn"),
 		types:     kinds("struct enum union trait impl mod macro_rules=macro"),
 		plain:     kinds("type"),
-		modifiers: set("pub async unsafe extern default const crate auto"),
+		modifiers: plain.Words("pub async unsafe extern default const crate auto"),
 	}
 	kotlinGrammar = &grammar{
 		functions: kinds("fun"),
 		types:     kinds("class interface object"),
 		plain:     kinds("typealias=type"),
-		modifiers: set(`public private protected internal open abstract final sealed data inner enum annotation
+		modifiers: plain.Words(`public private protected internal open abstract final sealed data inner enum annotation
 			inline noinline crossinline suspend tailrec operator infix external override lateinit const
 			expect actual value companion`),
 		lines: true,
@@ -115,7 +117,7 @@ var (
 		functions: kinds("func init deinit subscript"),
 		types:     kinds("class struct enum protocol extension actor"),
 		plain:     kinds("typealias=type"),
-		modifiers: set(`public private fileprivate internal open final static class override mutating nonmutating
+		modifiers: plain.Words(`public private fileprivate internal open final static class override mutating nonmutating
 			required convenience dynamic lazy weak unowned indirect prefix postfix infix optional isolated
 			nonisolated async distributed`),
 		lines: true,
@@ -123,7 +125,7 @@ var (
 	phpGrammar = &grammar{
 		functions: kinds("function"),
 		types:     kinds("class interface trait enum namespace"),
-		modifiers: set("public private protected static abstract final readonly var"),
+		modifiers: plain.Words("public private protected static abstract final readonly var"),
 		blocks:    true,
 	}
 )

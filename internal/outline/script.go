@@ -1,15 +1,17 @@
 package outline
 
+import "github.com/condensehq/condense/internal/plain"
+
 // A script scanner reads JavaScript and TypeScript, with or without JSX.
 type script struct {
 	parser
 }
 
 var (
-	jsModifiers = set("export default declare async abstract public private protected static override readonly accessor get set")
-	jsContinues = set("instanceof in of as satisfies extends is keyof implements")
-	jsOpen      = set("typeof new await return extends keyof instanceof in of as satisfies is readonly infer unique asserts default delete yield async case throw else do")
-	jsControl   = set("if for while switch with catch")
+	jsModifiers = plain.Words("export default declare async abstract public private protected static override readonly accessor get set")
+	jsContinues = plain.Words("instanceof in of as satisfies extends is keyof implements")
+	jsOpen      = plain.Words("typeof new await return extends keyof instanceof in of as satisfies is readonly infer unique asserts default delete yield async case throw else do")
+	jsControl   = plain.Words("if for while switch with catch")
 )
 
 func scanScript(l *language, src string) []Definition {

@@ -1,6 +1,6 @@
 // Package plain makes text from other sources safe to print. It replaces characters that act on a
-// terminal, change the direction of text, or begin a line that looks like the program's own. And it has the patterns by
-// which texts are read.
+// terminal, change the direction of text, or begin a line that looks like the program's own. And it has the patterns and
+// sets of words by which texts are read.
 package plain
 
 import (
@@ -91,4 +91,13 @@ func Clip(s string) string {
 // Pattern returns a regular expression that is compiled when it is first asked for: most runs of the program need few of them.
 func Pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+// Words returns the set of the words in list.
+func Words(list string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		m[w] = true
+	}
+	return m
 }

@@ -3,17 +3,18 @@
 package search
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // stopWords are the English words that questions consist of, whatever they are about. Names in programs are found by
 // them if the query has nothing else.
-var stopWords = set(`a about after again all also am an and any are as at be because been before being but by can could did
+var stopWords = plain.Words(`a about after again all also am an and any are as at be because been before being but by can could did
 	do does doing for from had has have having he her here hers him his how i if in into is it its just let like many may me
 	might more most much must my no nor not now of off on once only or other our out over own please s same shall she should
 	so some such t tell than that the their theirs them then there these they this those through to too under until up upon
@@ -22,14 +23,6 @@ var stopWords = set(`a about after again all also am an and any are as at be bec
 
 // Stop reports whether a word is so common that it says nothing.
 func Stop(word []byte) bool { return stopWords[string(word)] }
-
-func set(words string) map[string]bool {
-	s := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		s[w] = true
-	}
-	return s
-}
 
 // A Stemmer reduces words to stems, so that configured and configuration are found by configure. It remembers the
 // words that it has seen, and is not safe for concurrent use. The zero value is ready.

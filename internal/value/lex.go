@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A class is the form of a term.
@@ -245,17 +247,9 @@ func (x *lexer) name(s string) {
 	}
 }
 
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		out[w] = true
-	}
-	return out
-}
-
 // extensions of files that agents work on. Without one, a name with a dot is a field or a
 // method.
-var extensions = set(`bash bat c cc cfg conf cpp cs css csv cxx dart env ex exs gif go gradle h hpp htm html
+var extensions = plain.Words(`bash bat c cc cfg conf cpp cs css csv cxx dart env ex exs gif go gradle h hpp htm html
 	ini ipynb java jpg js json jsonl jsx kt lock log lua md mdx mjs mod patch pdf php pl png proto ps1 py
 	r rb rs rst scala scss sh sql sum svelte svg swift tar tex tf toml ts tsv tsx txt vue xml yaml yml zip zsh`)
 
@@ -264,7 +258,7 @@ const longestFiller = 7
 // fillers are the most common words of English.
 var fillers = func() table {
 	out := newTable(0)
-	for w := range set(`a about after all also an and any are as at be been but by can could did do does for from
+	for w := range plain.Words(`a about after all also an and any are as at be been but by can could did do does for from
 		get had has have he her here how i if in into is it its just let like may me more my need no not now
 		of on one only or our out over see she should so some than that the their them then there these they
 		this those to up us use was we were what when where which while who will with would you your`) {
