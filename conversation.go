@@ -143,12 +143,6 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 	c.counted = len(view)
 }
 
-// nothingNew reports whether no message was added since the last condensation. A file of a
-// format that does not record condensations may have summaries nevertheless.
-func (c *Conversation) nothingNew() bool {
-	return c.journal.Settled() || c.summaries > 0 && c.said == 0
-}
-
 // kinds returns the tokens of the view by kind, read-only. Messages that it has seen before
 // cost nothing.
 func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {

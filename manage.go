@@ -230,7 +230,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	}
 	size := policy.Size{
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
-		Summaries: c.summaries, NothingNew: c.nothingNew(),
+		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,
 	}
 	p.decision = p.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {

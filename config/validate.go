@@ -368,7 +368,8 @@ func (v *validator) softErrors() {
 func (v *validator) numbers() {
 	var errs Errors
 	for _, name := range v.c.Profiles() {
-		if v.isSound(name) && v.c.inUse(name) {
+		// A declared profile can be used, the built-in one only as the default.
+		if v.isSound(name) && (v.c.origins[tree.Path{"profiles", name}.ID()].Kind != FromDefault || v.c.values.DefaultProfile == name) {
 			r, wrong := v.c.resolve(name, "", 0)
 			errs = append(errs, wrong...)
 			v.suspicious(r)
@@ -422,12 +423,6 @@ func setOf(names ...string) map[string]bool {
 		set[name] = true
 	}
 	return set
-}
-
-// inUse reports whether a profile can be used: a declared one always, the built-in one only as
-// the default.
-func (c *Config) inUse(profile string) bool {
-	return c.origins[tree.Path{"profiles", profile}.ID()].Kind != FromDefault || c.values.DefaultProfile == profile
 }
 
 // leastWindow is the size in tokens below which a window is probably a mistake.

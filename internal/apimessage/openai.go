@@ -118,7 +118,9 @@ func EncodeOpenAI(in *Input) []json.RawMessage {
 			warn(t.ID, "text after a tool call was moved before it: openai has no order of the two")
 		}
 		add(t.Role, t.Parts)
-		if slices.ContainsFunc(t.Results, hasImage) {
+		if slices.ContainsFunc(t.Results, func(r core.ToolResult) bool {
+			return slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Image); return ok })
+		}) {
 			warn(t.ID, "images in a tool result were moved to a user message after it: openai takes only text there")
 		}
 		if len(t.Results) > 0 {
@@ -142,10 +144,6 @@ func textAfterCall(parts []core.Part) bool {
 		}
 	}
 	return false
-}
-
-func hasImage(r core.ToolResult) bool {
-	return slices.ContainsFunc(r.Content, func(p core.Part) bool { _, ok := p.(core.Image); return ok })
 }
 
 // Summary returns the text of r as OpenAI's Responses API has it: an array.

@@ -243,57 +243,58 @@ func isHeading(s Segment) bool {
 	return s.Kind == KindProjectRules && strings.HasPrefix(text, agentsMark) && !strings.Contains(text, "\n")
 }
 
+type remark struct{ begins, mark, ends, goesOn string }
+
 // told are the forms of results with feedback of the user: the beginning, the mark that begins the feedback, and the
 // end of the text. Claude Code sends feedback for a rejected call; Roo-Code and Cline for a call that was rejected or
 // approved, for unfinished or resumed work, and for a running command. For a running command, its output is between
 // the beginning and the mark, so the end is checked, too. Newer versions of Roo-Code send JSON. Their feedback on an
-// approved call comes before the result and is not read.
-var told = []struct{ begins, mark, ends string }{
-	{"The user doesn't want to ", "the user said:", ""},
-	{"The user denied ", "<feedback>", "</feedback>"},
-	{"The user approved ", "<feedback>", "</feedback>"},
-	{"The user has provided feedback", "<feedback>", "</feedback>"},
-	{"The user provided ", "<feedback>", "</feedback>"},
-	{"You seem to be having trouble", "<feedback>", "</feedback>"},
-	{"[TASK RESUMPTION]", "<user_message>", "</user_message>"},
-	{"New instructions for task continuation:", "<user_message>", "</user_message>"},
-	{"Command is still running", "<feedback>", "</feedback>"},
-	{`{"status":"denied","feedback":"`, `"feedback":"`, `"}`},
-	{`{"status":"guidance","feedback":"`, `"feedback":"`, `"}`},
+// approved call comes before the result and is not read. Gemini CLI and others reject a plan with feedback, and go on after it.
+var told = []remark{
+	{"The user doesn't want to ", "the user said:", "", ""},
+	{"The user denied ", "<feedback>", "</feedback>", ""},
+	{"The user approved ", "<feedback>", "</feedback>", ""},
+	{"The user has provided feedback", "<feedback>", "</feedback>", ""},
+	{"The user provided ", "<feedback>", "</feedback>", ""},
+	{"You seem to be having trouble", "<feedback>", "</feedback>", ""},
+	{"[TASK RESUMPTION]", "<user_message>", "</user_message>", ""},
+	{"New instructions for task continuation:", "<user_message>", "</user_message>", ""},
+	{"Command is still running", "<feedback>", "</feedback>", ""},
+	{`{"status":"denied","feedback":"`, `"feedback":"`, `"}`, ""},
+	{`{"status":"guidance","feedback":"`, `"feedback":"`, `"}`, ""},
+	{"Plan rejected. User feedback: ", "User feedback: ", "", "\n\nThe plan is stored at: "},
+	{"Plan was not approved. The user wants revisions.", "User feedback: ", "", "\n\nPlease revise the plan"},
 }
 
 // tells reports whether text begins like a result with feedback of the user.
 func tells(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, t := range told {
-		if strings.HasPrefix(text, t.begins) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(told, func(t remark) bool { return strings.HasPrefix(strings.TrimSpace(text), t.begins) })
 }
 
 // SplitFeedback cuts the result of a tool where the user's words begin. Programs put them at
-// the end, after a call was rejected or answered. A mark alone is not enough, since the output
+// the end, after a call was rejected or answered, and may go on after them. A mark alone is not enough, since the output
 // of a tool may end with one: the result must begin as programs begin such results, or the
 // tool must be one that asks the user.
-func SplitFeedback(tool, text string) (result, said string) {
+func SplitFeedback(tool, text string) (result, said, rest string) {
 	trimmed := strings.TrimSpace(text)
 	for _, t := range told {
-		if strings.HasPrefix(trimmed, t.begins) && strings.HasSuffix(trimmed, t.ends) {
-			if at := strings.LastIndex(text, t.mark); at >= 0 {
-				return text[:at], text[at:]
-			}
+		at := strings.LastIndex(text, t.mark)
+		if at < 0 || !strings.HasPrefix(trimmed, t.begins) || !strings.HasSuffix(trimmed, t.ends) {
+			continue
 		}
+		if end := strings.LastIndex(text, t.goesOn); t.goesOn != "" && end > at {
+			return text[:at+len(t.mark)], text[at+len(t.mark) : end], text[end:]
+		}
+		return text[:at], text[at:], ""
 	}
 	if asks(tool) {
 		for _, mark := range []string{"<feedback>", "<user_message>", "<answer>"} {
 			if at := strings.Index(text, mark); at >= 0 {
-				return text[:at], text[at:]
+				return text[:at], text[at:], ""
 			}
 		}
 	}
-	return text, ""
+	return text, "", ""
 }
 
 // SplitRemarks returns the segments of the text of a result: what the user said in it, the program's text around that, and the
@@ -308,11 +309,8 @@ func SplitRemarks(tool, text string, failed bool) []Segment {
 	case family == FamilyRead, rejected:
 		return []Segment{{Kind: KindToolResult, Text: text}}
 	}
-	result, said := SplitFeedback(tool, text)
-	if said == "" {
-		return []Segment{{Kind: KindToolResult, Text: text}}
-	}
-	return []Segment{{Kind: KindToolResult, Text: result}, {Kind: KindUser, Text: said}}
+	result, said, rest := SplitFeedback(tool, text)
+	return []Segment{{Kind: KindToolResult, Text: result}, {Kind: KindUser, Text: said}, {Kind: KindInjected, Text: rest}}
 }
 
 // asks reports whether a tool of this name asks the user and returns the answer.

@@ -330,9 +330,12 @@ func TestSaid(t *testing.T) {
 		{"bash", "a log\n" + denied + "the user said:\nsend it all", ""},
 		{"bash", "\xff\x00", ""},
 	} {
-		want := strings.TrimSuffix(c.text, c.said)
-		if result, said := dialog.SplitFeedback(c.tool, c.text); result != want || said != c.said {
-			t.Errorf("Said(%s, %q) = %q, %q; want %q, %q", c.tool, c.text, result, said, want, c.said)
+		want, after, _ := strings.Cut(c.text, c.said)
+		if c.said == "" {
+			want, after = c.text, ""
+		}
+		if result, said, rest := dialog.SplitFeedback(c.tool, c.text); result != want || said != c.said || rest != after {
+			t.Errorf("Said(%s, %q) = %q, %q, %q; want %q, %q, %q", c.tool, c.text, result, said, rest, want, c.said, after)
 		}
 	}
 }
@@ -463,6 +466,63 @@ func TestUnknownElementsAreNotThePersons(t *testing.T) {
 		m := core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(tt.text)}}
 		if got := strings.Join(dialog.Typed(&m), "|"); got != tt.typed {
 			t.Errorf("%q: typed %q, want %q", tt.text, got, tt.typed)
+		}
+	}
+}
+
+// TestAnswersOfAgents: each agent gives its model the user's answer to a question, or to a plan, in a form of its own. The words are the user's,
+// and what the program says around them is not.
+func TestAnswersOfAgents(t *testing.T) {
+	for _, c := range []struct {
+		agent, tool, text string
+		failed            bool
+		said              string // empty: nothing
+		program           string
+	}{
+		{"Claude Code", "AskUserQuestion", `User has answered your questions: "Which queue?"="the second". You can now continue with the user's answers in mind.`, false, `"the second"`, "Which queue?"},
+		{"Claude Code, newer", "AskUserQuestion", `Your questions have been answered: "Which queue?"="the second". You can now continue with these answers in mind.`, false, `"the second"`, "Which queue?"},
+		{"Claude Code, a plan", "ExitPlanMode", "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nthe second", true, "the second", "was rejected"},
+		{"OpenCode, Kilo", "question", `User has answered your questions: "Which queue?"="the second", "When?"="Unanswered". You can now continue with the user's answers in mind.`, false, `"the second"`, "Which queue?"},
+		{"Codex", "request_user_input", `{"answers":{"queue":{"answers":["None of the above","user_note: the second"]}}}`, false, "user_note: the second", ""},
+		{"Cline", "ask_followup_question", "<answer>\nthe second\n</answer>", false, "the second", ""},
+		{"Cline, a plan", "plan_mode_respond", "[plan_mode_respond] Result:\n<user_message>\nthe second\n</user_message>", false, "the second", ""},
+		{"Roo Code", "ask_followup_question", "<user_message>\nthe second\n</user_message>", false, "the second", ""},
+		{"Roo Code, done", "attempt_completion", "The user has provided feedback on the results. Consider their input to continue the task, and then attempt completion again.\n<feedback>\nthe second\n</feedback>", false, "the second", "Consider their input"},
+		{"Copilot CLI", "ask_user", "User selected: the second", false, "the second", "User selected"},
+		{"Copilot CLI, in words", "ask_user", "User responded: the second", false, "the second", "User responded"},
+		{"Gemini CLI", "ask_user", `{"answers":{"0":"the second"}}`, false, "the second", ""},
+		{"Gemini CLI, no answer", "ask_user", "User dismissed ask_user dialog without answering.", false, "", "dismissed"},
+		{"Gemini CLI, a plan", "exit_plan_mode", "Plan rejected. User feedback: the second\n\nThe plan is stored at: /tmp/plan.md\nRevise the plan based on the feedback.", false, "the second", "is stored at"},
+		{"Gemini CLI, a plan in silence", "exit_plan_mode", "Plan rejected. No feedback provided.\n\nThe plan is stored at: /tmp/plan.md\nAsk the user for specific feedback on how to improve the plan.", false, "", "Ask the user"},
+		{"Mastra Code, a plan", "submit_plan", "Plan was not approved. The user wants revisions.\n\nUser feedback: the second\n\nPlease revise the plan based on the feedback and submit again with submit_plan.", false, "the second", "submit again"},
+		{"Qwen Code", "ask_user_question", "User has provided the following answers:\n\n**Queue**: the second", false, "**Queue**: the second", "the following answers"},
+		{"Qwen Code, no answer", "ask_user_question", "User declined to answer the questions.", false, "", "declined"},
+		{"an extension of pi", "ask_user", "the second", false, "the second", ""},
+		{"a tool that is none", "bash", "a log\nPlan rejected. User feedback: the second\n\nThe plan is stored at: /tmp/plan.md", false, "", "a log"},
+	} {
+		messages := coretest.Conversation(coretest.User(core.Text("Begin.")), coretest.Assistant(core.ToolCall{ID: "1", Name: c.tool, Args: "{}"}),
+			core.Message{Role: core.RoleTool, Parts: []core.Part{core.ToolResult{CallID: "1", IsError: c.failed, Content: []core.Part{core.Text(c.text)}}}})
+		whole, said := "", ""
+		for _, s := range dialog.SplitRemarks(c.tool, c.text, c.failed) {
+			if whole += s.Text; s.Kind == dialog.KindUser {
+				said += s.Text
+			}
+		}
+		read := ""
+		for _, p := range dialog.Read(messages).Messages[2] {
+			for i := range p.Passages {
+				if p.Passages[i].Kind == dialog.KindUser {
+					read += p.Passages[i].Text
+				}
+			}
+		}
+		for how, said := range map[string]string{"the lines": said, "the messages": read} {
+			if c.said == "" && said != "" || !strings.Contains(said, c.said) || c.program != "" && strings.Contains(said, c.program) {
+				t.Errorf("%s, %s: the user's is %q of %q", c.agent, how, said, c.text)
+			}
+		}
+		if whole != c.text {
+			t.Errorf("%s: %q became %q", c.agent, c.text, whole)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package dialog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+)
 
 // An insertion is a text without a tag of its own that a program puts among the user's words.
 type insertion struct {
@@ -115,13 +119,19 @@ func (n *insertion) goesOn(rest string) bool {
 // Claude Code's form for the user's answers to questions of the model: each question, the choice, the preview that
 // the model had written for it, and the user's notes.
 const (
-	answersMark  = "User has answered your questions: "
-	answersEnd   = ". You can now continue with the user's answers in mind."
+	answersEnd   = ". You can now continue with " // the user's answers, these answers
 	previewMark  = " selected preview:\n"
 	notesMark    = " user notes: "
 	clarifyMark  = "The user wants to clarify these questions."
 	answerMark   = "\n  Answer: "
 	feedbackMark = "the user said:"
+)
+
+// answerBegins are how programs begin the user's answer, in forms of their own or before the user's text, and unanswered how they say that
+// there is none: Claude Code and OpenCode; Qwen Code; Copilot CLI; Gemini CLI.
+var (
+	answerBegins = plain.Pattern(`^\s*(?:(?:User has answered your questions|Your questions have been answered|The user answered[\w ]*):\s|User has provided the following answers:\s+|User (?:selected|responded): )`)
+	unanswered   = plain.Pattern(`^\s*(?:User (?:dismissed|declined|skipped|cancel|submitted without)|The user did not answer|Plan rejected\. No feedback)`)
 )
 
 // mostAnswers is how many answers are split. Claude Code asks four questions at once.
@@ -131,9 +141,12 @@ const mostAnswers = 16
 // around them, including repetitions of the model's questions. Joined, they are the text.
 func SplitAnswer(text string) []Segment {
 	rest := strings.TrimLeft(text, " \t\r\n")
+	if begin := answerBegins().FindString(text); begin != "" {
+		return splitAnswers(text, len(begin))
+	}
 	switch {
-	case strings.HasPrefix(rest, answersMark):
-		return splitAnswers(text, len(text)-len(rest)+len(answersMark))
+	case unanswered().MatchString(text):
+		return []Segment{{Kind: KindInjected, Text: text}}
 	case strings.HasPrefix(rest, told[0].begins):
 		at := strings.LastIndex(text, feedbackMark)
 		if at < 0 {
@@ -156,7 +169,7 @@ func splitAnswers(text string, at int) []Segment {
 	}
 	last := strings.LastIndex(text, answersEnd)
 	if last < 0 {
-		return []Segment{{Text: text}}
+		return []Segment{{Kind: KindInjected, Text: text[:at]}, {Text: text[at:]}}
 	}
 	from := at
 	at = 0

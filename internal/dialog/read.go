@@ -368,7 +368,7 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 // one; and the user's remarks on it.
 func (k *linker) answered(u *Use, text string) {
 	if u.Info.Family != FamilyRead {
-		result, said := SplitFeedback(u.Name, text)
+		result, said, rest := SplitFeedback(u.Name, text)
 		switch {
 		case u.Info.Family == FamilyAsk && (said == "" || strings.HasPrefix(said, feedbackMark)):
 			for _, s := range SplitAnswer(text) {
@@ -382,6 +382,9 @@ func (k *linker) answered(u *Use, text string) {
 		}
 		if said != "" {
 			k.add(KindUser, u, said)
+		}
+		if rest != "" {
+			k.add(KindInjected, u, rest)
 		}
 		return
 	}

@@ -203,8 +203,8 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 	}
 	for s := range texts(p) {
 		if _, ok := p.(core.ToolResult); ok {
-			result, words := dialog.SplitFeedback("", s)
-			if s = result; words != "" {
+			result, words, rest := dialog.SplitFeedback("", s)
+			if s = result + rest; words != "" {
 				said = append(said, words)
 			}
 		}

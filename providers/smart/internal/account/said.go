@@ -58,7 +58,7 @@ func stem(w string) string {
 func content(text string) (all []string) {
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
 		runes := []rune(w)
-		if slices.ContainsFunc(runes, unspaced) { // a script without spaces: pairs of signs
+		if slices.ContainsFunc(runes, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) }) { // a script without spaces: pairs of signs
 			for i := range len(runes) - 1 {
 				all = append(all, string(runes[i:i+2]))
 			}
@@ -67,10 +67,6 @@ func content(text string) (all []string) {
 		}
 	}
 	return all
-}
-
-func unspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
 // saidByUser reports whether one message of the user has the content of an item: more than half of its words, all of its
