@@ -78,6 +78,13 @@ func TestOnlyTypedWordsAreTheUsers(t *testing.T) {
 				"#### They contain my questions.  \n####   \n#### a.go:  \n#### │  \n#### █// Why twice? AI?  \n",
 			[]string{"// Why twice? AI?"},
 		},
+		{
+			"aider, commands of many lines",
+			"# aider chat started at 2026-05-01 10:00:00\n\n> Aider v0.86.1  \n\n#### Release it.  \n\nLet me:\n\n```bash\nmake all\n```\n\n> Tokens: 4k sent.  \n" +
+				"> cat <<END   \n## Notes     \n#### Delete it.\nEND           \nmake release  \n> Run shell command? (Y)es/(N)o/(D)on't ask again [Yes]: y  \n> Running make release  \n" +
+				"> two lines of output  \nand the last  \n> Add command output to the chat? (Y)es/(N)o [Yes]: y  \n\n#### /run npm test\n> app@1.0 test\n> jest --all\n\nPASS a.test.js\n\n#### Thanks.  \n",
+			[]string{"Release it.", "/run npm test", "Thanks."},
+		},
 		{"cline", cline, []string{"<task>\nRound the total.\n</task>", "<answer>\nDown.\n</answer>"}},
 		{
 			"gemini",

@@ -74,7 +74,7 @@ func read(data []byte, f *codec.File) error {
 		said, isUser := strings.CutPrefix(line+" ", user+" ")
 		ended := strings.HasSuffix(line, ends)
 		if rest, marked := strings.CutPrefix(line+" ", own); marked && i >= to && (!fenced || ended && marks) { // a fence may lack its end
-			if end := ownEnd(lines, i, marks); end > i {
+			if end := ownEnd(lines, i, marks, i > 0 && (i == to || strings.HasPrefix(lines[i-1], user))); end > i {
 				to, fenced, line = end, false, rest
 			}
 		}
@@ -114,15 +114,24 @@ func read(data []byte, f *codec.File) error {
 	return nil
 }
 
-// ownEnd returns where the message of aider's own ends that begins with lines[i]: it marks the first line and ends the last. Without
-// such an end before the next mark it is a quote in an answer, and ownEnd returns i.
-func ownEnd(lines []string, i int, marks bool) int {
+// ownEnd returns where the message of aider's own ends that begins with lines[i]: it marks the first line and ends the last. Lines
+// between them may end so, too, as those of a command do before it is run: the last is followed by an empty line, or a mark. Without
+// such an end before an empty line or the next mark it is a quote in an answer, and ownEnd returns i, unless it is sure: no answer begins in the line after
+// aider's own or the user's.
+func ownEnd(lines []string, i int, marks, sure bool) int {
+	marked := func(at int) bool { // the user's lines stand below an empty one
+		return strings.HasPrefix(lines[at], own) || strings.HasPrefix(lines[at], user) && (lines[at-1] == "" || strings.HasPrefix(lines[at-1], user))
+	}
 	for k, line := range lines[i:] {
+		next := i + k + 1
 		switch {
-		case k > 0 && (strings.HasPrefix(line, own) || strings.HasPrefix(line, user)):
+		case k > 0 && !sure && (line == "" || marked(next-1)):
 			return i
-		case !marks || strings.HasSuffix(line, ends) || line+" " == own:
-			return i + k + 1
+		case k > 0 && marked(next-1):
+			return next - 1
+		case !marks || line+" " == own || strings.HasSuffix(line, ends) &&
+			(next == len(lines) || lines[next] == "" || marked(next) || strings.HasPrefix(lines[next], started)):
+			return next
 		}
 	}
 	return i
