@@ -220,7 +220,8 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 var heading = plain.Pattern(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
 
 // claimed yields the lines that a message of a view gives as the user's: in an original message what is outside of programs' elements, in
-// a text of a provider what is under a heading with the user's name. A part that a program wrote and that begins as it did, and has its closing
+// a text of a provider what is under a heading with the user's name. A part that a program wrote and that begins as it did, and has
+// its closing
 // tag, says itself whose it is; so does a whole text of the history under another ID.
 func (h *History) claimed(m *core.Message) iter.Seq[string] {
 	original := h.original[m.ID]
