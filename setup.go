@@ -219,9 +219,7 @@ func (s *setup) abilities(c config.Provider) core.Abilities {
 }
 
 // truncation returns the provider that ends every chain.
-func truncation() core.CondensationProvider {
-	return slidingwindow.New(slidingwindow.DefaultConfig())
-}
+func truncation() core.CondensationProvider { return slidingwindow.New(slidingwindow.DefaultConfig()) }
 
 // activate makes the providers that s shares with the previous setup use the models of s.
 func (s *setup) activate() {

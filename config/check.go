@@ -373,9 +373,7 @@ var secretKeys = []string{
 	"privatekey", "secret", "secretaccesskey", "secretkey", "sessiontoken", "token",
 }
 
-func secretKey(key string) bool {
-	return slices.Contains(secretKeys, suggest.Fold(key))
-}
+func secretKey(key string) bool { return slices.Contains(secretKeys, suggest.Fold(key)) }
 
 const secretAdvice = "secrets do not belong in a configuration: put it into an environment variable and name that with %s"
 

@@ -206,9 +206,7 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-func percent(p float64) string {
-	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
-}
+func percent(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) + " %" }
 
 // group writes a number of tokens with thousands separators and at most one decimal.
 func group(v float64) string {

@@ -32,9 +32,7 @@ func (c *Config) noWindow(r *Resolved) *Error {
 }
 
 // limit is the number of tokens that may be sent. It is not rounded and may be negative.
-func (r *Resolved) limit() float64 {
-	return float64(r.Window)*(1-r.Buffer/100) - float64(r.Reserve)
-}
+func (r *Resolved) limit() float64 { return float64(r.Window)*(1-r.Buffer/100) - float64(r.Reserve) }
 
 // trigger is the number of tokens at which a conversation is condensed, and the setting that says so.
 func (r *Resolved) trigger() (tokens float64, by string) {

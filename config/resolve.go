@@ -150,7 +150,8 @@ func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, err
 // accountStrategy is the strategy of the provider that serve.account adds.
 const accountStrategy = "handover"
 
-// withAccount returns the chain of a gateway: serve.account names the model of its first provider. A chain that has none stays, and one with
+// withAccount returns the chain of a gateway: serve.account names the model of its first provider. A chain that has none stays, and
+// one with
 // an account of its own.
 func (c *Config) withAccount(chain []Provider) []Provider {
 	name := c.values.Serve.Account

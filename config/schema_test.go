@@ -129,7 +129,8 @@ func TestSchemaOfConfiguration(t *testing.T) {
 	}
 }
 
-// TestHoverHasOneTitle: an editor that shows a value whose alternatives have no titles of their own repeats the title of the whole for each.
+// TestHoverHasOneTitle: an editor that shows a value whose alternatives have no titles of their own repeats the title of the whole for
+// each.
 func TestHoverHasOneTitle(t *testing.T) {
 	text, err := config.Schema(nil, known)
 	if err != nil {

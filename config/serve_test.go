@@ -285,7 +285,8 @@ func TestServeAccountOfTheClientNeedsTrust(t *testing.T) {
 	}
 }
 
-// TestServeAccount: the chains of a gateway begin with the account, but for those that have none or one of their own; other commands do not see it.
+// TestServeAccount: the chains of a gateway begin with the account, but for those that have none or one of their own; other commands
+// do not see it.
 func TestServeAccount(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "condense.yaml")

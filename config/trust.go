@@ -210,9 +210,7 @@ func (b *builder) remember(claims *Claims) bool {
 	return false
 }
 
-func (b *builder) agreements() trust.Store {
-	return trust.Open(trustDir(environment(b.opts.Env)))
-}
+func (b *builder) agreements() trust.Store { return trust.Open(trustDir(environment(b.opts.Env))) }
 
 func (b *builder) unreadable(claims *Claims, err error) {
 	if err != nil {

@@ -61,9 +61,7 @@ func (v *validator) validate() {
 	v.numbers()
 }
 
-func (v *validator) fail(p tree.Path, f *fault) {
-	v.errs = append(v.errs, v.c.errorAt(p, f))
-}
+func (v *validator) fail(p tree.Path, f *fault) { v.errs = append(v.errs, v.c.errorAt(p, f)) }
 
 func (v *validator) warn(p tree.Path, problem string) {
 	v.warnings = append(v.warnings, v.c.errorAt(p, &fault{problem: problem}))

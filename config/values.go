@@ -76,9 +76,7 @@ func (a *Amount) UnmarshalJSON(text []byte) error {
 	return fmt.Errorf("%s is neither a number of tokens nor a percentage", text)
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // ceil rounds up to a whole number of tokens, with a tolerance for binary fractions.
 func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }

@@ -15,9 +15,7 @@ import (
 
 // Show returns the merged configuration as a YAML file that loads to the same configuration.
 // Each value has a comment with its origin. It has no secrets, since a configuration has none.
-func (c *Config) Show() (string, error) {
-	return writeYAML(c.showObject(c.raw, atTop, nil))
-}
+func (c *Config) Show() (string, error) { return writeYAML(c.showObject(c.raw, atTop, nil)) }
 
 func writeYAML(root *yaml.Node) (string, error) {
 	var b bytes.Buffer

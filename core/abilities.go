@@ -9,7 +9,8 @@ import (
 )
 
 // Abilities are the permitted actions of a provider, as its author declared them: a set of the constants
-// below. The zero value declares nothing, and restricts nothing. The host rejects a result with an undeclared action, and refuses the language models to a provider that did
+// below. The zero value declares nothing, and restricts nothing. The host rejects a result with an undeclared action, and refuses the
+// language models to a provider that did
 // not declare them, so that a user need not trust the author for it.
 type Abilities uint8
 
@@ -41,7 +42,8 @@ var abilities = []struct {
 	{unknown, "unknown", "an ability unknown to this version", ""},
 }
 
-// ParseAbilities returns the abilities of these names: hides, rewrites, inserts, asks_models, keeps_words. Others allow nothing, but they declare.
+// ParseAbilities returns the abilities of these names: hides, rewrites, inserts, asks_models, keeps_words. Others allow nothing, but
+// they declare.
 func ParseAbilities(names []string) Abilities {
 	var a Abilities
 	for _, name := range names {

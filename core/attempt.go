@@ -250,9 +250,7 @@ type panicError struct {
 }
 
 // Error returns the panic's value and position.
-func (e *panicError) Error() string {
-	return fmt.Sprintf("panic: %v%s", e.value, e.where())
-}
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, e.where()) }
 
 // where returns the line that panicked: the first frame below the runtime's.
 func (e *panicError) where() string {

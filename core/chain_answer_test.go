@@ -19,6 +19,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 // What a message is to the host does not depend on what a provider returns for it.
@@ -167,7 +168,7 @@ func TestChainUsage(t *testing.T) {
 		return &core.Result{Messages: req.Messages, Usage: core.Usage{Calls: -3, InputTokens: math.MinInt, CachedTokens: 7, USD: math.Inf(1)}}, nil
 	})
 	req := coretest.Request(talk(10), 500)
-	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, coretest.Misbehave("LiesAboutUsage"), saves(3), saves(4)).Run(t.Context(), req)
+	out, err := chainOf(t, nil, fails(errors.New("broke")), liar, misbehaving.Named("LiesAboutUsage"), saves(3), saves(4)).Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestChainHooks(t *testing.T) {
 		Asking: func(name string) { calls = append(calls, "asking "+name) },
 		Asked:  func(a core.Attempt) { calls = append(calls, fmt.Sprintf("asked %s: %s", a.Provider, a.Outcome)) },
 	}
-	if _, err := chainOf(t, opts, coretest.Misbehave("Fails"), saves(7), saves(8)).Run(t.Context(), coretest.Request(talk(10), 500)); err != nil {
+	if _, err := chainOf(t, opts, misbehaving.Named("Fails"), saves(7), saves(8)).Run(t.Context(), coretest.Request(talk(10), 500)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"asking p1", "asked p1: failed", "asking p2", "asked p2: applied"}
@@ -196,7 +197,7 @@ func TestChainHooks(t *testing.T) {
 }
 
 func TestChainConcurrently(t *testing.T) {
-	chain := chainOf(t, nil, coretest.Misbehave("Fails"), coretest.Misbehave("Drips"), coretest.Truncates())
+	chain := chainOf(t, nil, misbehaving.Named("Fails"), misbehaving.Named("Drips"), coretest.Truncates())
 	req := coretest.HalfRequest(coretest.Session())
 	was := req.Clone()
 	var wg sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 // chainOf returns a chain of the providers, named p1, p2, …, each with half a minute.
@@ -101,7 +102,7 @@ func untouched(t fataler, was, is *core.Request) {
 
 // A chain survives every misbehaving provider: the next one gets the original messages.
 func TestChainSurvivesMisbehavingProviders(t *testing.T) {
-	for i, m := range coretest.Misbehaving(nil) {
+	for i, m := range misbehaving.All(nil) {
 		t.Run(m.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
@@ -109,7 +110,7 @@ func TestChainSurvivesMisbehavingProviders(t *testing.T) {
 					close(release)
 					time.Sleep(time.Hour) // for one that dawdles
 				}()
-				sinner := coretest.Misbehaving(release)[i].Provider
+				sinner := misbehaving.All(release)[i].Provider
 				var asked [][]core.Message
 				next := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 					asked = append(asked, req.Messages)
@@ -247,7 +248,7 @@ func TestChainOutcomes(t *testing.T) {
 		},
 		{
 			"one rule broken", on(500, 2000),
-			[]core.CondensationProvider{coretest.Misbehave("ReturnsNothing")},
+			[]core.CondensationProvider{misbehaving.Named("ReturnsNothing")},
 			[]attempt{{core.OutcomeRejected, "answer: all 10 messages are gone", 1000, 1000}},
 			"", "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10",
 		},
@@ -310,7 +311,7 @@ func TestChainOutcomes(t *testing.T) {
 func TestChainExhausted(t *testing.T) {
 	errMoney := errors.New("no money")
 	req := coretest.Request(talk(10), 100)
-	_, err := chainOf(t, nil, fails(errMoney), coretest.Misbehave("ReturnsNothing"), saves(3), coretest.Keeps(), coretest.Misbehave("Panics")).Run(t.Context(), req)
+	_, err := chainOf(t, nil, fails(errMoney), misbehaving.Named("ReturnsNothing"), saves(3), coretest.Keeps(), misbehaving.Named("Panics")).Run(t.Context(), req)
 	exhausted, ok := errors.AsType[*core.ExhaustedError](err)
 	if !ok {
 		t.Fatalf("got %v, want an ExhaustedError", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 // The report says how a provider failed, in words that help to find the fault.
@@ -22,17 +23,17 @@ func TestChainReasonsOfFailures(t *testing.T) {
 		provider core.CondensationProvider
 		want     string // with * for a line number
 	}{
-		{"error", coretest.Misbehave("Fails"), "out of order"},
+		{"error", misbehaving.Named("Fails"), "out of order"},
 		{"long error", fails(refusal), strings.Repeat("é", 250) + "…"},
-		{"panic", coretest.Misbehave("Panics"), "panic: a provider's bug at misbehaving.go:*"},
-		{"panic of the runtime", coretest.Misbehave("WritesToNilMap"), "panic: assignment to entry in nil map at misbehaving.go:*"},
+		{"panic", misbehaving.Named("Panics"), "panic: a provider's bug at misbehaving.go:*"},
+		{"panic of the runtime", misbehaving.Named("WritesToNilMap"), "panic: assignment to entry in nil map at misbehaving.go:*"},
 		{"nil pointer", core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 			req.Counter = nil
 			return &core.Result{Usage: core.Usage{InputTokens: req.Counter.Count()}}, nil
 		}), "panic: runtime error: invalid memory address or nil pointer dereference at chain_time_test.go:*"},
-		{"error that cannot be read", coretest.Misbehave("ReturnsNilError"), "panic: runtime error: invalid memory address or nil pointer dereference at misbehaving.go:*"},
-		{"goroutine", coretest.Misbehave("ExitsGoroutine"), "the provider ended its goroutine without an answer"},
-		{"deadline", coretest.Misbehave("Hangs"), "no answer within 30s: context deadline exceeded"},
+		{"error that cannot be read", misbehaving.Named("ReturnsNilError"), "panic: runtime error: invalid memory address or nil pointer dereference at misbehaving.go:*"},
+		{"goroutine", misbehaving.Named("ExitsGoroutine"), "the provider ended its goroutine without an answer"},
+		{"deadline", misbehaving.Named("Hangs"), "no answer within 30s: context deadline exceeded"},
 		{"deadline, in words of its own", core.ProviderFunc(func(ctx context.Context, _ *core.Request) (*core.Result, error) {
 			<-ctx.Done()
 			return nil, errors.New("interrupted")
@@ -71,11 +72,11 @@ func TestChainDeadlines(t *testing.T) {
 		reason   string
 	}{
 		{"in time", time.Minute, 0, answersAfter(59 * time.Second), 59 * time.Second, core.OutcomeApplied, ""},
-		{"default timeout", 0, 0, func(<-chan struct{}) core.CondensationProvider { return coretest.Misbehave("Hangs") }, core.DefaultTimeout, core.OutcomeFailed, "no answer within 2m0s: context deadline exceeded"},
+		{"default timeout", 0, 0, func(<-chan struct{}) core.CondensationProvider { return misbehaving.Named("Hangs") }, core.DefaultTimeout, core.OutcomeFailed, "no answer within 2m0s: context deadline exceeded"},
 		{"late, but within the grace", time.Second, 0, answersAfter(time.Second + core.DefaultGrace - 1), time.Second + core.DefaultGrace - 1, core.OutcomeApplied, ""},
 		{"too late", time.Second, 0, answersAfter(2 * time.Second), time.Second + core.DefaultGrace, core.OutcomeFailed, "no answer within 1s and it did not stop when canceled"},
 		{"more grace", time.Second, time.Minute, answersAfter(30 * time.Second), 30 * time.Second, core.OutcomeApplied, ""},
-		{"never", time.Second, time.Minute, coretest.HangsForever, 61 * time.Second, core.OutcomeFailed, "no answer within 1s and it did not stop when canceled"},
+		{"never", time.Second, time.Minute, misbehaving.HangsForever, 61 * time.Second, core.OutcomeFailed, "no answer within 1s and it did not stop when canceled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestChainHeedsItsContext(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked []string
-				chain := chainOf(t, &core.ChainOptions{Asking: func(name string) { asked = append(asked, name) }}, coretest.Misbehave("Hangs"), coretest.Truncates())
+				chain := chainOf(t, &core.ChainOptions{Asking: func(name string) { asked = append(asked, name) }}, misbehaving.Named("Hangs"), coretest.Truncates())
 				start := time.Now()
 				out, err := chain.Run(tt.cancel(t.Context()), coretest.Request(talk(10), 500))
 				if out != nil {

@@ -59,9 +59,7 @@ func (r *Rewrite) UnmarshalJSON(data []byte) error {
 }
 
 // Empty reports whether e changes nothing.
-func (e Edit) Empty() bool {
-	return len(e.Hide) == 0 && len(e.Rewrite) == 0 && len(e.Insert) == 0
-}
+func (e Edit) Empty() bool { return len(e.Hide) == 0 && len(e.Rewrite) == 0 && len(e.Insert) == 0 }
 
 // Diff returns the edit that turns before into after. IDs must be unique in each, every
 // message of after must have one, and messages in both must be in the same order; [Verify]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 // A provider can be a function. This one keeps the first message and as many of the
@@ -82,7 +83,7 @@ func ExampleVerify() {
 // The second candidate is asked because the first fails.
 func ExampleChain() {
 	chain, err := core.NewChain([]core.NamedProvider{
-		{Name: "clever", Provider: coretest.Misbehave("Fails")},
+		{Name: "clever", Provider: misbehaving.Named("Fails")},
 		{Name: "simple", Provider: coretest.Truncates()},
 	}, nil)
 	if err != nil {

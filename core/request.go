@@ -173,9 +173,7 @@ func CountEach(c Counter, contents ...[]Part) []int {
 }
 
 // MessageTokens returns the size of m by c, including framing.
-func MessageTokens(c Counter, m Message) int {
-	return FramingTokens + c.Count(m.Parts...)
-}
+func MessageTokens(c Counter, m Message) int { return FramingTokens + c.Count(m.Parts...) }
 
 // Measure sets Tokens on every message where it is 0.
 func Measure(c Counter, messages []Message) {

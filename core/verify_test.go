@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 func user(id string, parts ...core.Part) core.Message {
@@ -672,11 +673,11 @@ func TestViolationSaysWhereAndWhat(t *testing.T) {
 		misbehaving core.CondensationProvider
 		want        string
 	}{
-		{coretest.Misbehave("DropsCall"), "keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had"},
-		{coretest.Misbehave("DropsNestedImage"), "keep-media: message m5: an image is gone in the result of call c2 and no text replaces it"},
-		{coretest.Misbehave("HidesProtected"), "keep-protected: message m14: is hidden"},
-		{coretest.Misbehave("SpeaksAsSystem"), `new-role: new message 0 has the role "system"; want user or assistant`},
-		{coretest.Misbehave("ReturnsNothing"), "answer: all 16 messages are gone"},
+		{misbehaving.Named("DropsCall"), "keep-pairs: message m5: the result of call c1 stays without the call, which message m4 had"},
+		{misbehaving.Named("DropsNestedImage"), "keep-media: message m5: an image is gone in the result of call c2 and no text replaces it"},
+		{misbehaving.Named("HidesProtected"), "keep-protected: message m14: is hidden"},
+		{misbehaving.Named("SpeaksAsSystem"), `new-role: new message 0 has the role "system"; want user or assistant`},
+		{misbehaving.Named("ReturnsNothing"), "answer: all 16 messages are gone"},
 	}
 	for _, tt := range tests {
 		res, err := tt.misbehaving.Condense(t.Context(), req)

@@ -100,7 +100,8 @@ func (p *loudPlay) lines(t *testing.T, message string) (found []map[string]any) 
 
 const notCondensed = "a provider did not condense"
 
-// A model that refuses the key while the conversation is below its limit condenses nothing: that is counted, and named once in the log, without the key.
+// A model that refuses the key while the conversation is below its limit condenses nothing: that is counted, and named once in the
+// log, without the key.
 func TestModelThatFailsIsNotSilent(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"

@@ -303,7 +303,8 @@ func (w *tap) Write(p []byte) (int, error) {
 // Flush lets answers stream.
 func (w *tap) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// What the user asks for while an answer streams leaves the stream alone and is done with the next request, in the middle of the agent's loop, whether
+// What the user asks for while an answer streams leaves the stream alone and is done with the next request, in the middle of the
+// agent's loop, whether
 // the model binds its thinking or not: nothing is refused, and what was undone is the client's own.
 func TestOrdersWhileAnAnswerStreams(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,8 @@ func TestDamagedStoreTellsVendorNothingElse(t *testing.T) {
 	}
 }
 
-// A full disk costs recall, but no answer: what the vendor forces is condensed. If the gateway ends when the disk has space, a restart costs nothing.
+// A full disk costs recall, but no answer: what the vendor forces is condensed. If the gateway ends when the disk has space, a restart
+// costs nothing.
 func TestFullDiskStillCondensesForVendor(t *testing.T) {
 	testkit.Slow(t)
 	for name, c := range map[string]upstream.Client{"with recall": recalls(claude("s")), "without": claude("s")} {

@@ -124,7 +124,8 @@ func (p *play) check(t *testing.T, epochs int) {
 	}
 }
 
-// In a small window the limit comes before the threshold of the profile. However the vendor counts, the chain of the profile condenses then, and
+// In a small window the limit comes before the threshold of the profile. However the vendor counts, the chain of the profile condenses
+// then, and
 // nothing is sent that would leave no room for the answer.
 func TestForcedEpochsAreOfTheProfile(t *testing.T) {
 	testkit.Slow(t)

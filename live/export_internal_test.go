@@ -24,7 +24,8 @@ func NewWith(host *condense.Host, opts *Options, s store.Store) (*Gateway, error
 	return start(host, settings, s)
 }
 
-// Settled answers as g does, and ends each answer when nothing is prepared any more: what a test sees does not depend on how fast its agent is.
+// Settled answers as g does, and ends each answer when nothing is prepared any more: what a test sees does not depend on how fast its
+// agent is.
 func Settled(g *Gateway) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.ServeHTTP(w, r)

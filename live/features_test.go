@@ -142,7 +142,8 @@ var features = []feature{
 	}},
 }
 
-// Clients of Gemini that do not ask for events get a stream that is an array: it is condensed too, and calls of the gateway's tool are answered.
+// Clients of Gemini that do not ask for events get a stream that is an array: it is condensed too, and calls of the gateway's tool are
+// answered.
 func TestStreamThatIsAnArray(t *testing.T) {
 	t.Parallel()
 	script := looking(30, "NEEDLE-1", map[int]upstream.Step{3: {Text: "I look.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}})
@@ -189,7 +190,8 @@ func TestEveryFeatureOnEveryWire(t *testing.T) {
 }
 
 // A request for a compaction by the upstream passes as it came. One that the upstream answers only when a prompt is too long never comes to
-// that, because the gateway condenses before; with one that it answers earlier, the history is the upstream's, and the gateway leaves it alone.
+// that, because the gateway condenses before; with one that it answers earlier, the history is the upstream's, and the gateway leaves
+// it alone.
 func TestCompactionsByTheUpstream(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -64,7 +64,8 @@ func TestCondensationsTakeTurns(t *testing.T) {
 	}
 }
 
-// Of 200 conversations that come near their limit at once, a bounded number is prepared by a language model at a time, and none of the others is held.
+// Of 200 conversations that come near their limit at once, a bounded number is prepared by a language model at a time, and none of the
+// others is held.
 func TestPreparationsAreBounded(t *testing.T) {
 	testkit.Slow(t)
 	const conversations, size, most, mostBytes = 200, 100_000, 16, 90 << 20
@@ -231,7 +232,8 @@ func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneS
 	}
 }
 
-// While the database is away for long, no agent sees an error: a conversation that this gateway does not know is sent without the thinking that its vendor
+// While the database is away for long, no agent sees an error: a conversation that this gateway does not know is sent without the
+// thinking that its vendor
 // refuses, one that gets too long is condensed, and both go on as if nothing had been when the database is back.
 func TestDatabaseAwayForLong(t *testing.T) {
 	testkit.Slow(t)

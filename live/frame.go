@@ -49,7 +49,8 @@ type frameError struct {
 
 func (f *frameError) Error() string { return f.text }
 
-// next reads the next frame, whose size the connection limits. Without room for it in the memory of the socket it reads no further, so that the client has to
+// next reads the next frame, whose size the connection limits. Without room for it in the memory of the socket it reads no further, so
+// that the client has to
 // wait. After the time of patience without bytes it ends the connection.
 func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
 	ctx, cut := context.WithCancel(k.ctx)

@@ -79,7 +79,8 @@ func TestL2L3L5L6Growing(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads the status and the body that the client gets.
+// grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads the status and the
+// body that the client gets.
 func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growing.Vendor, answer func(int, []byte) growing.Answer) map[string]int {
 	options.Bounds.Deadline = time.Minute // on a busy machine
 	var g *live.Gateway

@@ -145,7 +145,8 @@ func TestNobodyWaitsForAnEpochThatNothingForces(t *testing.T) {
 	}
 }
 
-// Many conversations above the limit at once, and a chain that is never done in time: each is truncated and accepted by the vendor, and what
+// Many conversations above the limit at once, and a chain that is never done in time: each is truncated and accepted by the vendor,
+// and what
 // took the place of the chain is named.
 func TestAHerdAboveTheLimitIsTruncatedInTime(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,8 @@ func (e *exchange) settle(cost float64) {
 	e.reserved = 0
 }
 
-// reserve sets the estimated cost of the request with the answer so far, of which so many bytes are written, if its tenant has a limit of cost: a client that
+// reserve sets the estimated cost of the request with the answer so far, of which so many bytes are written, if its tenant has a limit
+// of cost: a client that
 // has the end of an answer may send the next request before the answer is counted.
 func (e *exchange) reserve(written int, a wire.Answer) {
 	l := e.req.g.current.Load().limitsFor(e.req.t.who.Tenant)

@@ -84,7 +84,8 @@ func rounds() func(upstream.Record) string {
 	}
 }
 
-// The request for an account is the agent's newest one and a message: the vendor's cache serves at least 95 % of it, thinking that is bound to what
+// The request for an account is the agent's newest one and a message: the vendor's cache serves at least 95 % of it, thinking that is
+// bound to what
 // was before it is accepted, and the accounts join the epochs. What they cost is counted, as expected and as paid.
 func TestOwnAccountIsServedFromTheCache(t *testing.T) {
 	testkit.Slow(t)
@@ -164,7 +165,8 @@ func TestOwnAccountIsServedFromTheCache(t *testing.T) {
 	}
 }
 
-// A vendor that hangs, refuses, floods, lies or breaks off when it is asked for an account costs the account, and nothing else: the agent waits for
+// A vendor that hangs, refuses, floods, lies or breaks off when it is asked for an account costs the account, and nothing else: the
+// agent waits for
 // nothing, is refused nothing, and its epochs are made without it.
 func TestOwnAccountThatFailsCostsOnlyItself(t *testing.T) {
 	testkit.Slow(t)
@@ -258,7 +260,8 @@ func isQuestion(body []byte) bool {
 	return i >= 0 && upstream.IsAccount(body[i:])
 }
 
-// Whose key it is decides whether it is used: not the login of a plan, unless the user says so; not off; not while the gateway only observes.
+// Whose key it is decides whether it is used: not the login of a plan, unless the user says so; not off; not while the gateway only
+// observes.
 func TestOwnAccountOnlyWithTheKeysThatTheUserChose(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -298,7 +301,8 @@ func TestOwnAccountOnlyWithTheKeysThatTheUserChose(t *testing.T) {
 	}
 }
 
-// The keys of two tenants are each used for their own conversations only, and are in no log, no error, no file of the store and no statistics,
+// The keys of two tenants are each used for their own conversations only, and are in no log, no error, no file of the store and no
+// statistics,
 // also when the vendor repeats them in what it refuses.
 func TestOwnAccountKeepsKeysApartAndNowhere(t *testing.T) {
 	testkit.Slow(t)
@@ -365,7 +369,8 @@ func TestOwnAccountKeepsKeysApartAndNowhere(t *testing.T) {
 	}
 }
 
-// An account counts as a condensation by a model and by its cost: a tenant that has reached a limit pays for no further one, and its agent goes on.
+// An account counts as a condensation by a model and by its cost: a tenant that has reached a limit pays for no further one, and its
+// agent goes on.
 func TestOwnAccountIsLimitedWithoutStoppingTheAgent(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -91,7 +91,8 @@ func recordingOf(t *testing.T, c *upstream.Client, starts []time.Time, prompts [
 	return lab.Item{Name: "played/s.jsonl", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(b.String())), nil }}
 }
 
-// TestReplayDecidesAsTheGateway plays an agent's loop with pauses through the gateway and its recording through a replay. Both must know the same
+// TestReplayDecidesAsTheGateway plays an agent's loop with pauses through the gateway and its recording through a replay. Both must
+// know the same
 // before every request, and decide the same: otherwise a replay does not measure the gateway.
 func TestReplayDecidesAsTheGateway(t *testing.T) {
 	testkit.Slow(t)

@@ -273,7 +273,8 @@ func (s *soak) measure(dir string) (m sizes) {
 	return m
 }
 
-// A gateway that runs for a day needs what it needed in the morning: memory, goroutines, open files and space in the store. No prefix breaks outside
+// A gateway that runs for a day needs what it needed in the morning: memory, goroutines, open files and space in the store. No prefix
+// breaks outside
 // an epoch, and the vendor refuses nothing. CONDENSE_SOAK_GATEWAY is the number of hours and of conversations
 // in each.
 func TestSoakGateway(t *testing.T) {

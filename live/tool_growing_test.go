@@ -111,7 +111,8 @@ func joined(list []json.RawMessage) []byte {
 	return append(append([]byte("["), bytes.Join(parts, []byte(","))...), ']')
 }
 
-// TestRecallToolGrowing sends what generated clients do, with restarts, to a model that recalls: pairs are where they were, in every branch,
+// TestRecallToolGrowing sends what generated clients do, with restarts, to a model that recalls: pairs are where they were, in every
+// branch,
 // and the rules of [TestL2L3L5L6Growing] hold for the rest.
 func TestRecallToolGrowing(t *testing.T) {
 	testkit.Slow(t)

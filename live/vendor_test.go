@@ -33,7 +33,8 @@ func (s *signer) Compact(_ context.Context, p *model.Prompt) (*model.Answer, err
 	return &model.Answer{Text: text, Usage: core.Usage{Calls: 1, InputTokens: 1000, OutputTokens: 100}}, nil
 }
 
-// The strategy vendor in the gateway: the block is first in what is sent, with the header that the vendor wants for it. A request with the login of a
+// The strategy vendor in the gateway: the block is first in what is sent, with the header that the vendor wants for it. A request with
+// the login of a
 // plan gets no header, and so no block.
 func TestVendorStrategy(t *testing.T) {
 	for _, login := range []bool{false, true} {

@@ -57,7 +57,8 @@ func newModelServer(t *testing.T, talk http.Handler, tells map[string]string) *m
 	return s
 }
 
-// A server of models tells its window, in the words of each kind, and the conversation is condensed for it: without that the server would cut it, or refuse it.
+// A server of models tells its window, in the words of each kind, and the conversation is condensed for it: without that the server
+// would cut it, or refuse it.
 func TestLocalModelsAreCondensedForTheirWindow(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -137,7 +138,8 @@ func inFront(t *testing.T, server *modelServer, host *condense.Options, change f
 	}, log
 }
 
-// A window that nothing tells is said once, with what to do; and a server that cuts prompts without a word is reported, once for each conversation.
+// A window that nothing tells is said once, with what to do; and a server that cuts prompts without a word is reported, once for each
+// conversation.
 func TestCutPromptsAreReported(t *testing.T) {
 	talk := jsonAnswer(`{"id":"c","choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"ok"}}],"usage":{"prompt_tokens":4096,"completion_tokens":1}}`)
 	server := newModelServer(t, talk, nil)
@@ -211,7 +213,8 @@ func TestTheRemedyForAWindowWorks(t *testing.T) {
 	}
 }
 
-// A server that does not answer delays no request, and of one that says nothing about what it uses the usual is taken, once it has had the time to load the model.
+// A server that does not answer delays no request, and of one that says nothing about what it uses the usual is taken, once it has had
+// the time to load the model.
 func TestQuestionsAboutWindowsDelayNothing(t *testing.T) {
 	talk := jsonAnswer(`{"id":"c","choices":[],"usage":{"prompt_tokens":700,"completion_tokens":1}}`)
 	server := newModelServer(t, talk, map[string]string{"POST /api/show": `{"model_info":{"llama.context_length":131072},"parameters":""}`})

@@ -24,9 +24,7 @@ type vocabulary struct {
 }
 
 // pair returns the rank of the two bytes of s at i, or noRank.
-func (v *vocabulary) pair(s string, i int) uint32 {
-	return v.pairs[int(s[i])|int(s[i+1])<<8]
-}
+func (v *vocabulary) pair(s string, i int) uint32 { return v.pairs[int(s[i])|int(s[i+1])<<8] }
 
 // rank returns the rank of s[p:e], or noRank.
 func (v *vocabulary) rank(s string, p, e int) uint32 {

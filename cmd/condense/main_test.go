@@ -55,7 +55,8 @@ func (p plain) Run() int {
 
 // TestScripts runs testdata/script: what a user types, and the output. A script has the recorded sessions in
 // $SESSIONS, testdata/plugin as a program in $PLUGIN, a module of WebAssembly in $MODULE, this checkout
-// in $CHECKOUT, the caches of the go command in $GO_CACHE and $GO_MODCACHE, a cache of comparisons that scripts share in $RESULTS, and at $SPY a server that records requests in the file spied;
+// in $CHECKOUT, the caches of the go command in $GO_CACHE and $GO_MODCACHE, a cache of comparisons that scripts share in $RESULTS, and
+// at $SPY a server that records requests in the file spied;
 // where PostgreSQL is installed (condition postgres), a database in $POSTGRES; serveCommands are for gateways. No
 // process that it started may outlive it.
 func TestScripts(t *testing.T) {

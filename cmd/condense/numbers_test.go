@@ -96,7 +96,8 @@ func numbersIn(t *testing.T, path, format string) (all []string) {
 // unitOf matches a unit of the contents: its number and the file that it names.
 var unitOf = regexp.MustCompile(`(m[0-9.]+(?:-m[0-9]+)?) (?:bash )?cat (service[0-9]+)\.log`)
 
-// check recalls numbers from the file, and compares the content with the messages that were said and with what the view in the file says of it.
+// check recalls numbers from the file, and compares the content with the messages that were said and with what the view in the file
+// says of it.
 func (s *story) check(t *testing.T, path, format string, numbers []string) {
 	t.Helper()
 	named := map[string]string{}

@@ -15,7 +15,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// TestRecallAnswers: whatever a model tries, it gets the content or the next thing to try, on the command line as from the tool, which an MCP
+// TestRecallAnswers: whatever a model tries, it gets the content or the next thing to try, on the command line as from the tool, which
+// an MCP
 // server and the gateway answer with the same code.
 func TestRecallAnswers(t *testing.T) {
 	alone(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 var good = map[string]func() core.CondensationProvider{
@@ -47,7 +48,7 @@ func TestRun(t *testing.T) {
 
 // TestMisbehavingProvidersFail runs in a bubble of fake time: some hang for minutes.
 func TestMisbehavingProvidersFail(t *testing.T) {
-	for i, m := range coretest.Misbehaving(nil) {
+	for i, m := range misbehaving.All(nil) {
 		t.Run(m.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
@@ -55,7 +56,7 @@ func TestMisbehavingProvidersFail(t *testing.T) {
 					close(release)
 					time.Sleep(time.Hour) // for one that dawdles
 				}()
-				report := coretest.Examine(t.Context(), coretest.Misbehaving(release)[i].Provider)
+				report := coretest.Examine(t.Context(), misbehaving.All(release)[i].Provider)
 				err := report.Err()
 				if m.Rule == "" {
 					if err != nil {
@@ -94,7 +95,7 @@ func failedRules(err error) map[string]bool {
 func TestEveryRuleIsBrokenByAProvider(t *testing.T) {
 	broken := map[string]bool{}
 	names := map[string]bool{}
-	for _, m := range coretest.Misbehaving(nil) {
+	for _, m := range misbehaving.All(nil) {
 		if names[m.Name] {
 			t.Errorf("%s is registered twice", m.Name)
 		}
@@ -113,7 +114,7 @@ func TestEveryRuleIsBrokenByAProvider(t *testing.T) {
 }
 
 func TestFailureQuotesTheRule(t *testing.T) {
-	err := coretest.TestProvider(t.Context(), coretest.Misbehave("DropsResult"))
+	err := coretest.TestProvider(t.Context(), misbehaving.Named("DropsResult"))
 	want := "session with tools as text"
 	if err == nil || strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want no failure of %q, which has no calls", err, want)
@@ -181,7 +182,7 @@ func holdsImage(messages []core.Message) bool {
 func TestExamineStops(t *testing.T) {
 	t.Run("when a call hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			report := coretest.Examine(t.Context(), coretest.Misbehave("Hangs"))
+			report := coretest.Examine(t.Context(), misbehaving.Named("Hangs"))
 			if len(report.Verdicts) != 1 || report.Stopped == nil {
 				t.Errorf("got %d verdicts, stopped by %v; want one, and why the rest was left out", len(report.Verdicts), report.Stopped)
 			}

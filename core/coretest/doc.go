@@ -11,8 +11,8 @@
 // details; neither needs a *testing.T. All use the same table of cases. Whether the views are true, too, shows
 // [Truths]: the user's words, authors, lines of files, outcomes.
 //
-// To test a caller of providers, use the providers of [Misbehaving], each of which does one
-// thing wrong, and conversations from [Random], with everything that occurs in real ones.
+// To test a caller of providers, use conversations from [Random], with everything that occurs
+// in real ones.
 // [User], [Assistant], [Call], [Result] and [Conversation] build conversations.
 //
 // # Requirements

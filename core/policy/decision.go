@@ -133,9 +133,7 @@ func (d Decision) why() string {
 }
 
 // percentText rounds down, so that a number below a threshold is never shown as equal to it.
-func percentText(p float64) string {
-	return strconv.FormatFloat(math.Floor(p*100)/100, 'f', -1, 64)
-}
+func percentText(p float64) string { return strconv.FormatFloat(math.Floor(p*100)/100, 'f', -1, 64) }
 
 // A Reason says why a conversation is condensed or left alone.
 type Reason string

@@ -142,9 +142,7 @@ func (r Rule) limit() int {
 }
 
 // due is the smallest size at which the threshold makes a conversation due.
-func (r Rule) due() int {
-	return floorInt(math.Ceil(percentOf(r.Threshold, r.Window)))
-}
+func (r Rule) due() int { return floorInt(math.Ceil(percentOf(r.Threshold, r.Window))) }
 
 // minGain is the least that must be saved for a success of the tokens that can be removed.
 func (r Rule) minGain(removable int) int {

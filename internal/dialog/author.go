@@ -314,6 +314,4 @@ func SplitRemarks(tool, text string, failed bool) []Segment {
 }
 
 // asks reports whether a tool of this name asks the user and returns the answer.
-func asks(tool string) bool {
-	return FamilyOf(tool) == FamilyAsk || tool == "attempt_completion"
-}
+func asks(tool string) bool { return FamilyOf(tool) == FamilyAsk || tool == "attempt_completion" }

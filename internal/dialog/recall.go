@@ -12,9 +12,7 @@ var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
 // IsRecall reports whether a name means the tool recall of a server named condense. Agents write it as
 // mcp__condense__recall or condense_recall.
-func IsRecall(name string) bool {
-	return strings.HasSuffix(separators.Replace(name), "condenserecall")
-}
+func IsRecall(name string) bool { return strings.HasSuffix(separators.Replace(name), "condenserecall") }
 
 // Recalls reports whether a call asks for content by its handle or number. What it returns is in the conversation already, so
 // neither it nor its result gets a handle of its own.

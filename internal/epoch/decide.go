@@ -1,10 +1,12 @@
 package epoch
 
-// defaultShare is the share of the conversation that an epoch leaves by default. With today's prices for reading a cache, an epoch that leaves
+// defaultShare is the share of the conversation that an epoch leaves by default. With today's prices for reading a cache, an epoch
+// that leaves
 // half takes 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
 const defaultShare = 0.25
 
-// shareBy returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper reading is, the longer a
+// shareBy returns the share of the conversation that an epoch leaves, by the prices of the vendor's cache. The cheaper reading is, the
+// longer a
 // shallow cut takes to pay for itself; where writing costs nothing extra it takes no time. See docs/decisions/0032-epoch-defaults.md.
 func shareBy(write, read float64) float64 {
 	switch {
@@ -16,7 +18,8 @@ func shareBy(write, read float64) float64 {
 	return defaultShare
 }
 
-// The least that an epoch leaves where the limit does not force it: a deep cut loses more than money. See docs/decisions/0032-epoch-defaults.md.
+// The least that an epoch leaves where the limit does not force it: a deep cut loses more than money. See
+// docs/decisions/0032-epoch-defaults.md.
 const (
 	leastLeft   = 20_000  // tokens of the conversation, for money
 	largeWindow = 200_000 // from this window on
@@ -121,7 +124,8 @@ func forMoney(f *Facts, p *Policy) Decision {
 	return d
 }
 
-// minSize returns the size of the conversation from which money is a reason: half of the largest that it can have, but of a window of a million
+// minSize returns the size of the conversation from which money is a reason: half of the largest that it can have, but of a window of
+// a million
 // tokens that is a size that no recorded session reaches. System prompt and tools do not count: an epoch keeps them, and their size
 // says nothing about the amount of conversation.
 func minSize(f *Facts, p *Policy) int {

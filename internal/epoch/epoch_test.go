@@ -246,7 +246,8 @@ func risks(f *epoch.Facts, p *epoch.Policy, d *epoch.Decision) bool {
 	return risk > 0 && cost > risk*f.Spent+max(0, f.Saved)+1e-6
 }
 
-// Whatever the work looks like, a conversation that grows gets its epoch: at the latest when the patience ends, and before a request exceeds
+// Whatever the work looks like, a conversation that grows gets its epoch: at the latest when the patience ends, and before a request
+// exceeds
 // the limit if it grows as it did so far.
 func TestWaitsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -76,9 +76,7 @@ func (c Condition) Failing(r *Report) []string {
 }
 
 // Broken reports whether d violates c. A change that may be due to chance does not.
-func (c Condition) Broken(d Difference) bool {
-	return d.Shown && c.exceeded(d.Mean)
-}
+func (c Condition) Broken(d Difference) bool { return d.Shown && c.exceeded(d.Mean) }
 
 func (c Condition) exceeded(v float64) bool {
 	if c.below {

@@ -399,9 +399,7 @@ func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model
 	return nil
 }
 
-func (v *interviews) spend(u core.Usage) {
-	v.report.Usage = v.report.Usage.Add(u)
-}
+func (v *interviews) spend(u core.Usage) { v.report.Usage = v.report.Usage.Add(u) }
 
 // readJSON reads the JSON value in an answer, which may have words or a fence around it.
 func readJSON(text string, out any) error {

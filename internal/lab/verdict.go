@@ -26,9 +26,7 @@ func (d Difference) NotBelow(margin float64) bool {
 }
 
 // Below reports whether the data show that A is more than margin below B, on at least six sessions.
-func (d Difference) Below(margin float64) bool {
-	return d.samples() >= fewSessions && d.High < -margin
-}
+func (d Difference) Below(margin float64) bool { return d.samples() >= fewSessions && d.High < -margin }
 
 // String returns d as a sentence.
 func (d Difference) String() string {

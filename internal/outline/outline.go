@@ -177,9 +177,7 @@ func (p *parser) after(i int) int { return min(int(p.toks[i].match), len(p.toks)
 func (p *parser) closing(i int) int { return int(p.toks[i].match) }
 
 // joined reports whether token i+1 follows i without a gap, as the parts of => do.
-func (p *parser) joined(i int) bool {
-	return i+1 < len(p.toks) && p.toks[i].end == p.toks[i+1].pos
-}
+func (p *parser) joined(i int) bool { return i+1 < len(p.toks) && p.toks[i].end == p.toks[i+1].pos }
 
 // is reports whether the punctuation s begins at i.
 func (p *parser) is(i int, s string) bool {

@@ -168,8 +168,7 @@ func (f *failure) contextLength() bool {
 
 func (f *failure) matches(p pattern) bool {
 	return (p.status == 0 || p.status == f.status || slices.Contains(f.statuses, p.status)) &&
-		(p.code == "" || slices.Contains(f.codes, p.code)) &&
-		(p.text == nil || p.text.MatchString(f.text)) &&
+		(p.code == "" || slices.Contains(f.codes, p.code)) && (p.text == nil || p.text.MatchString(f.text)) &&
 		(p.message == nil || p.message.MatchString(f.messages))
 }
 

@@ -196,9 +196,7 @@ const (
 )
 
 // rulesRoom returns the tokens that the project's rules may have.
-func (w *reading) rulesRoom() float64 {
-	return max(rulesShare*float64(w.o.Room), rulesLeast)
-}
+func (w *reading) rulesRoom() float64 { return max(rulesShare*float64(w.o.Room), rulesLeast) }
 
 // keepRules keeps the newest version of each of the project's rules: whole if there is room, else first the sentences
 // that forbid or require something. The rest competes with all other lines.

@@ -203,7 +203,8 @@ func span(a, b string) (string, bool) {
 	return from + "-" + to, from[0] == 'm' && to[0] == 'm'
 }
 
-// folded returns one line for neighbouring units, with the name of the most important one; none for few, whose numbers a reader can guess from the gap.
+// folded returns one line for neighbouring units, with the name of the most important one; none for few, whose numbers a reader can
+// guess from the gap.
 func folded(units []unit) string {
 	all := units[0]
 	best := slices.MaxFunc(units, func(a, b unit) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.size, b.size)) })

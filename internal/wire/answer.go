@@ -78,9 +78,7 @@ func (a *answer) hide(r *condensepb.MessageRange) error {
 }
 
 // span returns the indexes of the first and the last message of r.
-func (a *answer) span(r *condensepb.MessageRange) (first, last int, err error) {
-	return span(a.at, r)
-}
+func (a *answer) span(r *condensepb.MessageRange) (first, last int, err error) { return span(a.at, r) }
 
 func span(at map[string]int, r *condensepb.MessageRange) (first, last int, err error) {
 	first, err = index(at, r.GetFirst())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 	"github.com/condensehq/condense/internal/wire"
 )
 
@@ -19,7 +20,7 @@ func TestMisbehavingProvider(t *testing.T) {
 	notInEdits := map[string]bool{"answer": true, "valid-parts": true, "known-ids": true, "unique-ids": true, "keep-order": true, "keep-role": true}
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	for _, m := range coretest.Misbehaving(release) {
+	for _, m := range misbehaving.All(release) {
 		t.Run(m.Name, func(t *testing.T) {
 			if m.Name == "AnswersLate" {
 				return // sleeps for longer than a test may: HangsForever is the same here
@@ -72,8 +73,8 @@ func TestMisbehavingProvider(t *testing.T) {
 func TestHangs(t *testing.T) {
 	release := make(chan struct{})
 	for name, p := range map[string]core.CondensationProvider{
-		"heeds its context": coretest.Misbehave("Hangs"),
-		"does not":          coretest.HangsForever(release),
+		"heeds its context": misbehaving.Named("Hangs"),
+		"does not":          misbehaving.HangsForever(release),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := wire.NewClient(connect(t, wire.NewServer(provided(p), nil).Register), nil)

@@ -56,9 +56,7 @@ func NewServer(s registry.Strategy, opts *ServerOptions) *Server {
 }
 
 // Register registers s with r.
-func (s *Server) Register(r grpc.ServiceRegistrar) {
-	condensepb.RegisterProviderServiceServer(r, s)
-}
+func (s *Server) Register(r grpc.ServiceRegistrar) { condensepb.RegisterProviderServiceServer(r, s) }
 
 // Describe describes the strategy.
 func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {

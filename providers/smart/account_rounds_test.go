@@ -20,7 +20,8 @@ var (
 	anEntry = " was looked at in epoch "
 )
 
-// TestAccountOverFiveRounds: in recorded sessions, each account is the one before and what is new: the model is shown the old account and the
+// TestAccountOverFiveRounds: in recorded sessions, each account is the one before and what is new: the model is shown the old account
+// and the
 // new messages only; after five epochs each item that no epoch contradicted is there word for word, and none of those that one did.
 func TestAccountOverFiveRounds(t *testing.T) {
 	testkit.Slow(t)

@@ -333,7 +333,8 @@ func TestHandoverInParts(t *testing.T) {
 	}
 }
 
-// TestHandoverOverFiveRounds: facts that stay true stay, whether the model follows its instructions, writes everything again and forgets a third,
+// TestHandoverOverFiveRounds: facts that stay true stay, whether the model follows its instructions, writes everything again and
+// forgets a third,
 // or withdraws all it can; what it invents is marked in every round, and what changed is named.
 func TestHandoverOverFiveRounds(t *testing.T) {
 	testkit.Slow(t)

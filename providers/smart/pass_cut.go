@@ -18,9 +18,7 @@ type cutSettings struct {
 }
 
 // Validate says which setting is out of range.
-func (s *cutSettings) Validate() error {
-	return limits(s.Tokens, s.Start, s.Keep)
-}
+func (s *cutSettings) Validate() error { return limits(s.Tokens, s.Start, s.Keep) }
 
 // limits reports which of the settings that both passes have is out of range.
 func limits(tokens, start, keep int) error {

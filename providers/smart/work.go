@@ -345,9 +345,7 @@ func (w *work) originalOf(m *core.Message, j int) core.Part {
 
 // handleOf returns the handle of part j of m as it was in the request, under which the original
 // is stored.
-func (w *work) handleOf(m *core.Message, j int) string {
-	return core.Handle(w.originalOf(m, j))
-}
+func (w *work) handleOf(m *core.Message, j int) string { return core.Handle(w.originalOf(m, j)) }
 
 // message returns the index of the message that holds piece i.
 func (w *work) message(i int) int { return w.boxes[w.pieces[i].box].msg }

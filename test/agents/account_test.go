@@ -9,7 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
-// TestOwnAccount runs the scenario with accounts by the agent's own model: it is asked with the agent's key and what the agent has sent, which the cache
+// TestOwnAccount runs the scenario with accounts by the agent's own model: it is asked with the agent's key and what the agent has
+// sent, which the cache
 // of the vendor has, and no agent notices. A vendor that does not answer that delays nothing.
 func TestOwnAccount(t *testing.T) {
 	t.Parallel()

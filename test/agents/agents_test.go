@@ -95,7 +95,8 @@ var copilot = agent{
 	},
 }
 
-// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all". CI tries every agent with condense wrap,
+// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all". CI tries every agent with
+// condense wrap,
 // and those that some names elsewhere: where agents differ most, or start fastest.
 const everyAgent = "CONDENSE_AGENTS"
 

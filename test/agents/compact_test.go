@@ -9,7 +9,8 @@ import (
 	"github.com/condensehq/condense/internal/testkit/upstream"
 )
 
-// TestCodexCompacts has Codex ask its vendor to compact, which the vendor does not know or takes no notice of. Alone, Codex dies of that. Through condense it
+// TestCodexCompacts has Codex ask its vendor to compact, which the vendor does not know or takes no notice of. Alone, Codex dies of
+// that. Through condense it
 // gets a sealed compaction and goes on with it. The vendor sees the condensed history, and no item of ours.
 func TestCodexCompacts(t *testing.T) {
 	t.Parallel()

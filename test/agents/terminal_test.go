@@ -191,7 +191,8 @@ func (s *terminal) sent(t *testing.T, step int) (client, gateway []byte) {
 	return nil, nil
 }
 
-// own fails the test unless the vendor had the client's own history: all bytes or, since thinking can be bound to what was condensed, all but
+// own fails the test unless the vendor had the client's own history: all bytes or, since thinking can be bound to what was condensed,
+// all but
 // the thinking.
 func (s *terminal) own(t *testing.T, step int) {
 	t.Helper()
@@ -245,7 +246,8 @@ const (
 	turn      = 7    // steps of a turn of TestTerminal; the last is a text
 )
 
-// TestTerminal: a person lists, condenses, undoes, protects and pauses the conversation of an agent in a terminal, while it works and while it
+// TestTerminal: a person lists, condenses, undoes, protects and pauses the conversation of an agent in a terminal, while it works and
+// while it
 // is idle. Nothing is refused, and an undo sends what the client has. Thinking of Claude Code's model is bound to what came before it.
 func TestTerminal(t *testing.T) {
 	t.Parallel()

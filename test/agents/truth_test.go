@@ -15,8 +15,10 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// TestDeferredTools: Claude Code has sixty tools of a server of MCP, which it lets the model search for, and reminders of four kinds. However often
-// its history is condensed, the vendor has the references by which it knows the two tools in use, and no other text than the user's is given as theirs.
+// TestDeferredTools: Claude Code has sixty tools of a server of MCP, which it lets the model search for, and reminders of four kinds.
+// However often
+// its history is condensed, the vendor has the references by which it knows the two tools in use, and no other text than the user's is
+// given as theirs.
 func TestDeferredTools(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"claude-opus-5-5", "claude-sonnet-4-5"} { // reminders in messages of the system; in the user's
@@ -56,7 +58,8 @@ func TestDeferredTools(t *testing.T) {
 	}
 }
 
-// given returns the lines that a view gives as the user's: in an extract what is below the user's heading, elsewhere what is outside of reminders.
+// given returns the lines that a view gives as the user's: in an extract what is below the user's heading, elsewhere what is outside
+// of reminders.
 func given(view []core.Message) (all []string) {
 	for i := range view {
 		for _, p := range view[i].Parts {
@@ -93,7 +96,8 @@ type condensedView struct {
 	fresh    bool // the extract is new
 }
 
-// true runs an agent through condense serve until its history has been condensed six times. What the vendor receives is given to check, and, after each
+// true runs an agent through condense serve until its history has been condensed six times. What the vendor receives is given to
+// check, and, after each
 // condensation, held against the history that the agent sent.
 func (d *desk) true(t *testing.T, a *agent, recall string, check func(*condensedView)) {
 	t.Helper()

@@ -334,7 +334,8 @@ func missed(t *testing.T, body []byte, chores []chore, step int) (asked int, mis
 	return asked, missed
 }
 
-// TestViews lets each agent do a piece of work that is condensed several times, and asks of the history after each time what an engineer has
+// TestViews lets each agent do a piece of work that is condensed several times, and asks of the history after each time what an
+// engineer has
 // to know to go on: at least eleven of twelve questions have their answer in it, word for word.
 func TestViews(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,8 @@ func TestGateway(t *testing.T) {
 		}
 		tb.do(t, chromedp.EmulateViewport(1400, 1000))
 	}
-	// The buttons direct the conversation, also with the keyboard: it is paused and resumed, and its last condensation undone with its next request.
+	// The buttons direct the conversation, also with the keyboard: it is paused and resumed, and its last condensation undone with its
+	// next request.
 	tb.do(t, chromedp.Navigate(one))
 	press := func(button, said string) {
 		t.Helper()

@@ -379,7 +379,8 @@ func (f *fleet) stop() {
 	}
 }
 
-// RoundTrip sends a request to the next gateway that is there. Like a balancer, it tries another one if the first does not take the connection.
+// RoundTrip sends a request to the next gateway that is there. Like a balancer, it tries another one if the first does not take the
+// connection.
 func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

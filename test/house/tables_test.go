@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPublishedTableIsItsSource: each number in the table of docs/smart.md is in bench/results/presets.md, in the row of the strategy and under
+// TestPublishedTableIsItsSource: each number in the table of docs/smart.md is in bench/results/presets.md, in the row of the strategy
+// and under
 // the heading that the table names. A column that is added to the results once shifted the published ones.
 func TestPublishedTableIsItsSource(t *testing.T) {
 	results := tables(t, "bench/results/presets.md")

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -24,7 +25,7 @@ func misbehaver(release <-chan struct{}) registry.Strategy {
 	type settings struct {
 		Fault int `json:"fault"`
 	}
-	all := coretest.Misbehaving(release)
+	all := misbehaving.All(release)
 	return registry.Define("misbehaver", "Misbehaves.", func() settings { return settings{} },
 		func(_ context.Context, s settings, _ registry.Env) (core.CondensationProvider, error) {
 			return all[s.Fault%len(all)].Provider, nil
@@ -165,7 +166,7 @@ func verify(rt *rapid.T, before, after []core.Message) {
 // quickFaults returns the misbehaving providers that do not hang.
 func quickFaults(release <-chan struct{}) []int {
 	var quick []int
-	for i, s := range coretest.Misbehaving(release) {
+	for i, s := range misbehaving.All(release) {
 		switch s.Name {
 		case "Hangs", "HangsForever", "AnswersLate", "Drips", "IgnoresContext":
 		default:

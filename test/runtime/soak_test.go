@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -113,7 +114,7 @@ func soakHost(t *testing.T, release <-chan struct{}) (*condense.Host, []soakProf
 	}
 	v.Providers["meddling"] = config.ProviderValues{Strategy: "meddler"}
 	for _, fault := range quickFaults(release) {
-		if coretest.Misbehaving(release)[fault].Name == "KeepsRequest" {
+		if misbehaving.All(release)[fault].Name == "KeepsRequest" {
 			continue // which depends on other histories; the tests of the chain have it
 		}
 		name := fmt.Sprint("fault", fault)

@@ -105,9 +105,7 @@ func repeated(r *lab.Report) bool {
 func (p *page) Compared() bool { return !p.Planted && !p.Gold }
 
 // Short returns the name of a session without the common folder.
-func (p *page) Short(name string) string {
-	return Visible(strings.TrimPrefix(name, p.Folder))
-}
+func (p *page) Short(name string) string { return Visible(strings.TrimPrefix(name, p.Folder)) }
 
 func kibibytes(bytes int) string {
 	if bytes < 1<<20 {

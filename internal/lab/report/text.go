@@ -186,6 +186,4 @@ func estimate(m *lab.Measure, values map[string]lab.Estimate) cell {
 	return c
 }
 
-func percent(v float64) float64 {
-	return math.Round(1000*min(1, max(0, v))) / 10
-}
+func percent(v float64) float64 { return math.Round(1000*min(1, max(0, v))) / 10 }

@@ -11,7 +11,8 @@ import (
 var (
 	creates = plain.Pattern(`(?i)(?:^|[_.\-/ ])(?:create|start|launch|spawn|open|send|pay|post|upload|publish|deploy|submit|schedule|provision|book|task|agent|charge)`)
 	command = plain.Pattern(`(?i)\bgit commit\b|\bgh (?:issue|pr|release) create\b|\bnpm publish\b|\bkubectl (?:create|apply)\b|\bdocker run\b|&\s*$|\bnohup\b|"run_in_background":\s*true|\bcurl\b[^|]*-X ?POST`)
-	// identifier matches a name with a digit that a result gives with a label, as a key, as git says a commit, or the number of an issue: "#D6002F"
+	// identifier matches a name with a digit that a result gives with a label, as a key, as git says a commit, or the number of an issue:
+	// "#D6002F"
 	// and "[line 287]" name nothing that was made. A chunk is a piece of output.
 	identifier = plain.Pattern(`(?i)(\bchunk )?(?:(?:\b(?:agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|bash)?_?-?(?:id|key|number|ref|reference|pid)\b["']?\s*[:=#]?\s*["']?|\bsession(?: id)? |\bwith id:? ` +
 		`|https?://\S+/)([A-Za-z0-9][A-Za-z0-9_.-]{2,63})|\[[\w/.-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|#([1-9]\d{2,})\b)`)

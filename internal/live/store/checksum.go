@@ -55,9 +55,7 @@ func (r *Record) checkHead(sum []byte) {
 	}
 }
 
-func (r *Record) damaged() {
-	r.Damaged, r.Data, r.Reader, r.Set = true, nil, "", ""
-}
+func (r *Record) damaged() { r.Damaged, r.Data, r.Reader, r.Set = true, nil, "", "" }
 
 // isOriginal reports whether data is the original to which the n-th row of a set refers.
 func isOriginal(o *Original, tenant, set string, n int64, hash, sum []byte) bool {

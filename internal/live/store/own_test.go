@@ -7,7 +7,8 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// What a gateway alone writes is saved again after it was deleted as old, and after a database went away before it said that it had saved it.
+// What a gateway alone writes is saved again after it was deleted as old, and after a database went away before it said that it had
+// saved it.
 func TestOwnRecordsAreSavedAgain(t *testing.T) {
 	in, key := store.Memory(), store.Key{Tenant: "usage"}
 	ctx := t.Context()

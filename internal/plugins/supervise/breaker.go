@@ -64,9 +64,7 @@ func (b *breaker) do(call func() (*core.Result, error)) (*core.Result, error) {
 }
 
 // left returns how long the breaker stays open; 0 if it is not.
-func (b *breaker) left() time.Duration {
-	return max(0, time.Until(time.Unix(0, b.until.Load())))
-}
+func (b *breaker) left() time.Duration { return max(0, time.Until(time.Unix(0, b.until.Load()))) }
 
 func (b *breaker) unavailable() error {
 	return &unavailableError{

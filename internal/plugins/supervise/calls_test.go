@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 // TestHostileCalls: plugins misbehave in a call. Each case has what the chain reports, and
@@ -186,7 +187,7 @@ func TestMisbehaving(t *testing.T) {
 	refused := []string{"answer", "valid-parts", "known-ids", "unique-ids", "keep-order", "keep-role"}
 	release := make(chan struct{})
 	close(release)
-	together(t, coretest.Misbehaving(release), func(s coretest.Misbehavior) string { return s.Name }, func(t *testing.T, m coretest.Misbehavior) {
+	together(t, misbehaving.All(release), func(s misbehaving.Case) string { return s.Name }, func(t *testing.T, m misbehaving.Case) {
 		p := newBench(t, "misbehaves", m.Name).open(t)
 		if err := p.Ping(t.Context()); err != nil {
 			t.Fatal(err)

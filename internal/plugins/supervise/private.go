@@ -64,9 +64,7 @@ func (d *privateDir) mkdir() (string, error) {
 }
 
 // remove removes d with everything in it.
-func (d *privateDir) remove() error {
-	return errors.Join(removeAll(d.path), closeIf(d.lock))
-}
+func (d *privateDir) remove() error { return errors.Join(removeAll(d.path), closeIf(d.lock)) }
 
 // removeAll removes path even if a plugin has removed the permissions of its folders.
 func removeAll(path string) error {

@@ -26,9 +26,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/plugins/wasm/testdata/tidy"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
@@ -235,7 +235,7 @@ func plan(_ context.Context, req *core.Request) (*core.Result, error) {
 // misbehaves serves the misbehaving provider of coretest that the arguments name.
 func misbehaves() {
 	name := os.Args[3]
-	for _, s := range coretest.Misbehaving(make(chan struct{})) {
+	for _, s := range misbehaving.All(make(chan struct{})) {
 		if s.Name == name {
 			serve(strategy(s.Provider.Condense).Only(core.AbilitiesOf(s.Provider)))
 		}

@@ -246,6 +246,8 @@ func TestShellWrites(t *testing.T) {
 	for command, want := range map[string]string{
 		`sed -i 's/port = 80/port = 90/' app.conf && make`: "@1\nhost = a.b\nport = 90\n",
 		`sed -i "s|a\.b|c/d|g" /r/app.conf`:                "@1\nhost = c/d\nport = 80\n",
+		`sed -i 's/a.b/a\nb/' app.conf`:                    "@1\nhost = a.b\nport = 80\nunsure",
+		`sed -i 's/o/0/' app.conf`:                         "@1\nh0st = a.b\np0rt = 80\n",
 		`sed -i 's/[0-9]*/90/' app.conf`:                   "@1\nhost = a.b\nport = 80\nunsure",
 		`sed -i 's/port = 80/port = 90/' other.conf`:       "@1\nhost = a.b\nport = 80\n",
 		"cat > app.conf <<'EOF'\nrm x\nport = $P\nEOF\nls": "@1\nrm x\nport = $P\n",

@@ -292,7 +292,8 @@ var (
 	// substitutes matches a command that replaces a text in a file, hereForm one that writes a file: before the text, or after its mark.
 	substitutes = plain.Pattern(`\bsed\s+-i(?:\s+''|\s+-E)?\s+(?:'s([/|#,])([^'\n]*)'|"s([/|#,])([^"$\x60\n]*)")\s+([^\s;&|]+)`)
 	escaped     = plain.Pattern(`\\(.)`)
-	hereForm    = plain.Pattern(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<-?\s*(['"]?)(\w+)['"]?|<<-?\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
+	special     = plain.Pattern(`\\\w`) // a line's end, a group: not the letter
+	hereForm    = plain.Pattern(`(?m)^(?:.*&&\s*)?cat\s*(?:(>>?)\s*(\S+)\s*<<\s*(['"]?)(\w+)['"]?|<<\s*(['"]?)(\w+)['"]?\s*(>>?)\s*(\S+))\n`)
 )
 
 // cdForm matches the change of the folder at the beginning of a command.
@@ -311,7 +312,7 @@ func within(dir, name string) string {
 func (l *Ledger) substitute(at []string, dir string, m int) *File {
 	f := l.known(within(dir, at[5]))
 	parts := strings.Split(at[2]+at[4], at[1]+at[3])
-	if f == nil || len(parts) != 3 || strings.ContainsAny(parts[0], "*[]^$(){}+?|") || strings.Contains(parts[1], "&") {
+	if f == nil || len(parts) != 3 || strings.ContainsAny(parts[0], "*[]^$(){}+?|") || strings.Contains(parts[1], "&") || special().MatchString(at[2]+at[4]) {
 		return nil
 	}
 	old, text := escaped().ReplaceAllString(parts[0], "$1"), escaped().ReplaceAllString(parts[1], "$1")
@@ -323,7 +324,8 @@ func (l *Ledger) substitute(at []string, dir string, m int) *File {
 	for _, r := range f.Runs {
 		for i := range r.Lines {
 			is := strings.Contains(r.Lines[i].Text, old)
-			if found = found || is; !is && pattern.MatchString(r.Lines[i].Text) {
+			twice := strings.Count(r.Lines[i].Text, old) > 1 && !strings.Contains(parts[2], "g")
+			if found = found || is; twice || !is && pattern.MatchString(r.Lines[i].Text) {
 				return nil
 			}
 		}

@@ -37,9 +37,7 @@ func NewCounter(messages, given []core.Message, ask func(contents [][]core.Part)
 
 // Count asks the host. If that fails, the call has failed, and Count returns an estimate so
 // that the provider can finish.
-func (c *Counter) Count(parts ...core.Part) int {
-	return c.CountEach(parts)[0]
-}
+func (c *Counter) Count(parts ...core.Part) int { return c.CountEach(parts)[0] }
 
 // CountEach counts each list of parts separately, in one round trip.
 func (c *Counter) CountEach(contents ...[]core.Part) []int {

@@ -116,7 +116,8 @@ func read(data []byte, f *codec.File) error {
 
 // ownEnd returns where the message of aider's own ends that begins with lines[i]: it marks the first line and ends the last. Lines
 // between them may end so, too, as those of a command do before it is run: the last is followed by an empty line, or a mark. Without
-// such an end before an empty line or the next mark it is a quote in an answer, and ownEnd returns i, unless it is sure: no answer begins in the line after
+// such an end before an empty line or the next mark it is a quote in an answer, and ownEnd returns i, unless it is sure: no answer
+// begins in the line after
 // aider's own or the user's.
 func ownEnd(lines []string, i int, marks, sure bool) int {
 	marked := func(at int) bool { // the user's lines stand below an empty one

@@ -13,9 +13,12 @@
 //     names in logicalParentUuid the line that it follows. The summary is the next line, of
 //     type user with isCompactSummary. Newer versions keep some of the messages before; they
 //     are listed in compactMetadata.
-//   - Lines with isSidechain belong to a subagent, and are the conversation only of a file that has no others. Lines of other types belong to the user
-//     interface, or are notes that Claude Code turns into reminders when it sends them (type
-//     attachment); they are ignored.
+//   - Lines with isSidechain belong to a subagent, and are the conversation only of a file that has no others. Lines of other types
+//
+// belong to the user
+//
+//	interface, or are notes that Claude Code turns into reminders when it sends them (type
+//	attachment); they are ignored.
 //
 // The conversation is the branch that ends with the last line of the file, because Claude Code resumes that one.
 // (Newer versions record another leaf if the user went back and left without a message; that record is ignored.) A

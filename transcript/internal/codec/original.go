@@ -72,8 +72,7 @@ func (f *File) Settle(data []byte, places []Placement, sep string) {
 // Unchanged reports whether the journal did not change since it was read.
 func (f *File) Unchanged() bool {
 	was, is := f.Envelope.read, stampOf(f.Journal)
-	return was != nil && was.Messages == is.Messages && was.Last == is.Last &&
-		slices.Equal(was.Condensations, is.Condensations)
+	return was != nil && was.Messages == is.Messages && was.Last == is.Last && slices.Equal(was.Condensations, is.Condensations)
 }
 
 // Imported returns the condensations that the file had when it was read.

@@ -289,9 +289,7 @@ func (w *writer) answer(said []core.Part) {
 		content(said), api, provider, model, []byte(usage), stop, w.millis()))
 }
 
-func (w *writer) millis() []byte {
-	return strconv.AppendInt(nil, max(0, w.when.UnixMilli()), 10)
-}
+func (w *writer) millis() []byte { return strconv.AppendInt(nil, max(0, w.when.UnixMilli()), 10) }
 
 // add writes an entry for message.
 func (w *writer) add(message []byte) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 func TestEveryRuleHasARepair(t *testing.T) {
@@ -30,7 +31,7 @@ func TestEveryRuleHasARepair(t *testing.T) {
 func TestFaultsNameTheRepair(t *testing.T) {
 	release := make(chan struct{})
 	close(release)
-	for _, m := range coretest.Misbehaving(release) {
+	for _, m := range misbehaving.All(release) {
 		if m.Outcome != core.OutcomeRejected {
 			continue
 		}

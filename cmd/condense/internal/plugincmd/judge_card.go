@@ -79,7 +79,8 @@ type judgeMode struct {
 	Alone   *lab.Estimate  `json:"alone,omitempty"`
 	Left    *lab.Estimate  `json:"left,omitempty"`
 	Against []judgeAgainst `json:"against"`
-	// Shares of what its own views say: sentences of the user, lines as the user's that are not, lines of files that were replaced since, and identifiers of
+	// Shares of what its own views say: sentences of the user, lines as the user's that are not, lines of files that were replaced since,
+	// and identifiers of
 	// started or created things that are still there. Null where there was nothing to tell by.
 	Words       *lab.Estimate `json:"words"`
 	WrongAuthor *lab.Estimate `json:"wrong_author"`

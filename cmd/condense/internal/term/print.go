@@ -42,9 +42,7 @@ func PrintText(w io.Writer, text string) error {
 // line but the first.
 type Indented struct{ Text, By string }
 
-func (i Indented) String() string {
-	return strings.ReplaceAll(plain.Text(i.Text), "\n", "\n"+i.By)
-}
+func (i Indented) String() string { return strings.ReplaceAll(plain.Text(i.Text), "\n", "\n"+i.By) }
 
 func cleaned(arg any) any {
 	switch v := arg.(type) {

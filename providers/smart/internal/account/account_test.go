@@ -109,7 +109,8 @@ func found() []core.Message {
 	)
 }
 
-// TestFoundInAnotherForm: what the history has in parts, as a pattern, between escape sequences or in another notation is no invention, and a
+// TestFoundInAnotherForm: what the history has in parts, as a pattern, between escape sequences or in another notation is no
+// invention, and a
 // path that nobody wrote as a whole is called joined.
 func TestFoundInAnotherForm(t *testing.T) {
 	t.Parallel()
@@ -238,7 +239,8 @@ func TestReadsWhatItWrote(t *testing.T) {
 	}
 }
 
-// TestHeadingsByImportance: whatever headings a model writes, the account has those of the prompt, in its order; what stands below another one
+// TestHeadingsByImportance: whatever headings a model writes, the account has those of the prompt, in its order; what stands below
+// another one
 // stays under that one's name.
 func TestHeadingsByImportance(t *testing.T) {
 	t.Parallel()
@@ -281,7 +283,8 @@ func body(a *account.Account) string {
 	return regexp.MustCompile(` h:[0-9a-f]{10}`).ReplaceAllString(text[strings.Index(text, "## "):], "")
 }
 
-// TestFollowsAnAccountOfAFormerVersion: an account in the order and with the marks of a former version is read, and goes on in those of this
+// TestFollowsAnAccountOfAFormerVersion: an account in the order and with the marks of a former version is read, and goes on in those
+// of this
 // one: its items as they are, the state and the next step as they are now.
 func TestFollowsAnAccountOfAFormerVersion(t *testing.T) {
 	t.Parallel()

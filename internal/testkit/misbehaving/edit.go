@@ -1,4 +1,4 @@
-package coretest
+package misbehaving
 
 import (
 	"slices"
@@ -99,4 +99,14 @@ func dropper[T core.Part]() core.CondensationProvider {
 		m.Parts = rest.Parts
 		return true
 	})
+}
+
+func mustStay(m core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
+
+func cloneMessages(messages []core.Message) []core.Message {
+	c := make([]core.Message, len(messages))
+	for i := range messages {
+		c[i] = messages[i].Clone()
+	}
+	return c
 }

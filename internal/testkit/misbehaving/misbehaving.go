@@ -1,4 +1,5 @@
-package coretest
+// Package misbehaving has providers that do one thing wrong, to test their callers and judges.
+package misbehaving
 
 import (
 	"context"
@@ -12,12 +13,13 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 )
 
-// A Misbehavior is a provider that does one thing wrong.
-type Misbehavior struct {
+// A Case is a provider that does one thing wrong.
+type Case struct {
 	Name string
-	// Rule is the name of the rule that it breaks, of [core.Rules] or [Contract]; empty if
+	// Rule is the name of the rule that it breaks, of [core.Rules] or [coretest.Contract]; empty if
 	// it breaks none but is of no use.
 	Rule string
 	// Outcome is the outcome in a [core.Chain] for the conversation Session and a
@@ -26,17 +28,17 @@ type Misbehavior struct {
 	Provider core.CondensationProvider
 }
 
-// Session returns a conversation like [Session] in which the provider misbehaves.
-func (m *Misbehavior) Session() []core.Message {
-	if all := Session(); m.Rule == "keep-request" {
+// Session returns a conversation like [coretest.Session] in which the provider misbehaves.
+func (m *Case) Session() []core.Message {
+	if all := coretest.Session(); m.Rule == "keep-request" {
 		return all[:len(all)-1] // which ends with a request
 	}
-	return Session()
+	return coretest.Session()
 }
 
-// Misbehave returns the provider of [Misbehaving] with that name. It panics if there is none.
-func Misbehave(name string) core.CondensationProvider {
-	for _, m := range Misbehaving(nil) {
+// Named returns the provider of [All] with that name. It panics if there is none.
+func Named(name string) core.CondensationProvider {
+	for _, m := range All(nil) {
 		if m.Name == name {
 			return m.Provider
 		}
@@ -44,14 +46,14 @@ func Misbehave(name string) core.CondensationProvider {
 	panic(fmt.Sprintf("coretest: no misbehaving provider %q", name))
 }
 
-// Misbehaving returns one provider for each kind of misbehavior. Each call returns new ones,
+// All returns one provider for each kind of misbehavior. Each call returns new ones,
 // because some keep state. HangsForever returns when release is closed. A provider that does
 // not apply to a conversation leaves it unchanged.
-func Misbehaving(release <-chan struct{}) []Misbehavior {
-	return slices.Concat([]Misbehavior{
-		{"HangsForever", ruleContext, core.OutcomeFailed, HangsForever(release)},
+func All(release <-chan struct{}) []Case {
+	return slices.Concat([]Case{
+		{"HangsForever", "heed-context", core.OutcomeFailed, HangsForever(release)},
 		// Changes its previous request and result during the next call.
-		{"KeepsRequest", ruleRequest, core.OutcomeNoOp, keepsRequest()},
+		{"KeepsRequest", "leave-request", core.OutcomeNoOp, keepsRequest()},
 	}, breakingContract, breakingRules, notHelping)
 }
 
@@ -64,52 +66,52 @@ func HangsForever(release <-chan struct{}) core.CondensationProvider {
 	})
 }
 
-// breakingContract are the providers that break the [Contract].
-var breakingContract = []Misbehavior{
+// breakingContract are the providers that break the [coretest.Contract].
+var breakingContract = []Case{
 	// Does nothing until its context is done.
-	{"Hangs", ruleAnswer, core.OutcomeFailed, core.ProviderFunc(func(ctx context.Context, _ *core.Request) (*core.Result, error) {
+	{"Hangs", "answer-ordinary", core.OutcomeFailed, core.ProviderFunc(func(ctx context.Context, _ *core.Request) (*core.Result, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})},
 	// Takes five seconds for every message and ignores its context.
-	{"AnswersLate", ruleContext, core.OutcomeFailed, core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+	{"AnswersLate", "heed-context", core.OutcomeFailed, core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 		for range req.Messages {
 			<-time.After(5 * time.Second)
 		}
 		return unchanged(req)
 	})},
 	// Answers at once, even if its context is done.
-	{"IgnoresContext", ruleContext, core.OutcomeNoOp, core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+	{"IgnoresContext", "heed-context", core.OutcomeNoOp, core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
 		return unchanged(req)
 	})},
 	// Panics.
-	{"Panics", ruleReturn, core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) { panic("a provider's bug") })},
+	{"Panics", "return", core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) { panic("a provider's bug") })},
 	// Makes the runtime panic.
-	{"WritesToNilMap", ruleReturn, core.OutcomeFailed, attentive(func(req *core.Request) (*core.Result, error) {
+	{"WritesToNilMap", "return", core.OutcomeFailed, attentive(func(req *core.Request) (*core.Result, error) {
 		var seen struct{ modes map[string]bool }
 		seen.modes[req.Mode] = true
 		return unchanged(req)
 	})},
 	// Ends its goroutine, as a test helper that calls t.FailNow does.
-	{"ExitsGoroutine", ruleReturn, core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) {
+	{"ExitsGoroutine", "return", core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) {
 		runtime.Goexit()
 		return nil, nil
 	})},
 	// Returns an error with a nil pointer in it, so that reading it panics.
-	{"ReturnsNilError", ruleReturn, core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) {
+	{"ReturnsNilError", "return", core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) {
 		var none *codeError
 		return nil, none
 	})},
 	// Always returns an error.
-	{"Fails", ruleAnswer, core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) { return nil, errors.New("out of order") })},
+	{"Fails", "answer-ordinary", core.OutcomeFailed, attentive(func(*core.Request) (*core.Result, error) { return nil, errors.New("out of order") })},
 	// Changes the list of messages that it was given.
-	{"MutatesMessages", ruleRequest, core.OutcomeNoOp, mutator(func(req *core.Request) {
+	{"MutatesMessages", "leave-request", core.OutcomeNoOp, mutator(func(req *core.Request) {
 		for i := range req.Messages {
 			req.Messages[i].Tokens = 1
 		}
 	})},
 	// Changes the parts of the messages that it was given.
-	{"MutatesParts", ruleRequest, core.OutcomeNoOp, mutator(func(req *core.Request) {
+	{"MutatesParts", "leave-request", core.OutcomeNoOp, mutator(func(req *core.Request) {
 		for i := range req.Messages {
 			for j := range req.Messages[i].Parts {
 				req.Messages[i].Parts[j] = core.Text("mine")
@@ -117,7 +119,7 @@ var breakingContract = []Misbehavior{
 		}
 	})},
 	// Changes the content of the tool results that it was given.
-	{"MutatesResults", ruleRequest, core.OutcomeNoOp, mutator(func(req *core.Request) {
+	{"MutatesResults", "leave-request", core.OutcomeNoOp, mutator(func(req *core.Request) {
 		for i := range req.Messages {
 			for _, p := range req.Messages[i].Parts {
 				if r, ok := p.(core.ToolResult); ok && len(r.Content) > 0 {
@@ -127,13 +129,13 @@ var breakingContract = []Misbehavior{
 		}
 	})},
 	// Changes the list of files that it was given.
-	{"MutatesFiles", ruleRequest, core.OutcomeNoOp, mutator(func(req *core.Request) {
+	{"MutatesFiles", "leave-request", core.OutcomeNoOp, mutator(func(req *core.Request) {
 		if len(req.FilesRead) > 0 {
 			req.FilesRead[0] = "mine"
 		}
 	})},
 	// Reports negative usage.
-	{"LiesAboutUsage", ruleUsage, core.OutcomeNoOp, attentive(func(req *core.Request) (*core.Result, error) {
+	{"LiesAboutUsage", "plausible-usage", core.OutcomeNoOp, attentive(func(req *core.Request) (*core.Result, error) {
 		return &core.Result{
 			Messages: req.Messages,
 			Usage:    core.Usage{Calls: -1, InputTokens: math.MinInt, OutputTokens: -5, USD: math.NaN()},
@@ -142,7 +144,7 @@ var breakingContract = []Misbehavior{
 }
 
 // breakingRules are the providers whose answers break one of [core.Rules].
-var breakingRules = []Misbehavior{
+var breakingRules = []Case{
 	// Returns neither messages nor an error.
 	{"ReturnsNil", "answer", core.OutcomeRejected, attentive(func(*core.Request) (*core.Result, error) { return nil, nil })},
 	// Hides every message.
@@ -163,7 +165,7 @@ var breakingRules = []Misbehavior{
 	})},
 	// Gives a new message an ID.
 	{"InventsIDs", "known-ids", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
-		note := User(core.Text("A summary."))
+		note := coretest.User(core.Text("A summary."))
 		note.ID = "invented"
 		return insertNote(m, 1, note)
 	})},
@@ -213,7 +215,7 @@ var breakingRules = []Misbehavior{
 	})},
 	// Summarizes in a system message.
 	{"SpeaksAsSystem", "new-role", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
-		return insertNote(m, 0, System(core.Text("In short:")))
+		return insertNote(m, 0, coretest.System(core.Text("In short:")))
 	})},
 	// Rewrites a protected message.
 	{"EditsProtected", "keep-protected", core.OutcomeRejected, rewriter(func(m *core.Message) bool {
@@ -271,7 +273,7 @@ var breakingRules = []Misbehavior{
 		return !m.Protected && replace(m, func(r core.ToolResult) core.Part { return core.ToolResult{CallID: r.CallID} })
 	})},
 	// Inserts an empty message.
-	{"SaysNothing", "not-empty", core.OutcomeRejected, editor(func(m []core.Message) []core.Message { return insertNote(m, 1, User()) })},
+	{"SaysNothing", "not-empty", core.OutcomeRejected, editor(func(m []core.Message) []core.Message { return insertNote(m, 1, coretest.User()) })},
 	// Adds a tool call.
 	{"InventsCall", "keep-calls", core.OutcomeRejected, rewriter(func(m *core.Message) bool {
 		if m.Protected || m.Role != core.RoleAssistant {
@@ -333,7 +335,7 @@ var breakingRules = []Misbehavior{
 	{"SplitsPair", "no-split", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
 		for i := range len(m) - 1 {
 			if has[core.ToolCall](m[i]) && has[core.ToolResult](m[i+1]) {
-				return insertNote(m, i+1, User(core.Text("In short:")))
+				return insertNote(m, i+1, coretest.User(core.Text("In short:")))
 			}
 		}
 		return m
@@ -341,7 +343,7 @@ var breakingRules = []Misbehavior{
 	// Inserts a summary after a call that is pending.
 	{"SplitsPendingPair", "no-split", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
 		if len(m) > 0 && has[core.ToolCall](m[len(m)-1]) {
-			m = append(m, User(core.Text("In short:")))
+			m = append(m, coretest.User(core.Text("In short:")))
 		}
 		return m
 	})},
@@ -359,7 +361,7 @@ var breakingRules = []Misbehavior{
 		if len(m) < 4 || m[0].Role != core.RoleUser || m[0].Protected || has[core.ToolCall](m[0]) || has[core.ToolResult](m[0]) {
 			return m
 		}
-		return append([]core.Message{User(core.Text("In short:"))}, m[1:]...)
+		return append([]core.Message{coretest.User(core.Text("In short:"))}, m[1:]...)
 	}), core.Hides}},
 	// Shortens reasoning.
 	{"ChangesReasoning", "keep-reasoning", core.OutcomeRejected, rewriter(func(m *core.Message) bool {
@@ -372,7 +374,7 @@ var breakingRules = []Misbehavior{
 	{"MovesReasoning", "keep-reasoning", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
 		for i := range m {
 			if at := find[core.Reasoning](m[i]); at >= 0 && !m[i].Protected {
-				thought := Assistant(m[i].Parts[at], core.Text("In short:"))
+				thought := coretest.Assistant(m[i].Parts[at], core.Text("In short:"))
 				m[i].Parts = append([]core.Part{core.Text(core.LeftOut)}, slices.Delete(m[i].Parts, at, at+1)...)
 				return insertNote(m, i, thought)
 			}
@@ -381,7 +383,7 @@ var breakingRules = []Misbehavior{
 	})},
 	// Inserts a summary by the assistant as the first message.
 	{"StartsWithAssistant", "first-role", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
-		return insertNote(m, 0, Assistant(core.Text("In short:")))
+		return insertNote(m, 0, coretest.Assistant(core.Text("In short:")))
 	})},
 	// Hides everything but the system messages, if there are any.
 	{"KeepsOnlySystem", "first-role", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
@@ -393,11 +395,11 @@ var breakingRules = []Misbehavior{
 	})},
 	// Adds a summary and hides nothing.
 	{"Grows", "no-growth", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
-		return insertNote(m, 1, User(core.Text("A summary. "+prose(500))))
+		return insertNote(m, 1, coretest.User(core.Text("A summary. "+strings.Repeat("word ", 500))))
 	})},
 	// Returns a longer conversation with smaller token counts.
 	{"LiesAboutSize", "no-growth", core.OutcomeRejected, editor(func(m []core.Message) []core.Message {
-		m = insertNote(m, 1, User(core.Text(prose(500))))
+		m = insertNote(m, 1, coretest.User(core.Text(strings.Repeat("word ", 500))))
 		for i := range m {
 			m[i].Tokens = 1
 		}
@@ -406,7 +408,7 @@ var breakingRules = []Misbehavior{
 }
 
 // notHelping are the providers that break no rule but are of no use.
-var notHelping = []Misbehavior{
+var notHelping = []Case{
 	// Rewrites texts without saving tokens.
 	{"NeverShrinks", "", core.OutcomeNoOp, attentive(func(req *core.Request) (*core.Result, error) {
 		m := cloneMessages(req.Messages)
