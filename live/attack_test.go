@@ -263,9 +263,9 @@ func TestSlowBodies(t *testing.T) {
 // A panicking watcher panics whenever it is called.
 type panicking struct{}
 
-func (panicking) Turn(*live.Turn)               { panic("turn") }
-func (panicking) Recall(string, time.Time, int) { panic("recall") }
-func (panicking) Answer(string, *live.Used)     { panic("answer") }
+func (panicking) Turn(*live.Turn)                       { panic("turn") }
+func (panicking) Later(string, time.Time, live.Finding) { panic("later") }
+func (panicking) Answer(string, *live.Used)             { panic("answer") }
 
 // Who watches a conversation cannot cost it anything: not its requests, nor its epochs, nor the process.
 func TestWatcherPanics(t *testing.T) {

@@ -207,6 +207,44 @@ func TestLostWordsAreSaid(t *testing.T) {
 	}
 }
 
+// What an epoch's view says that is not so is said in the status and to the watcher soon after it begins, and from the next request on in
+// the list.
+func TestTruthIsSaid(t *testing.T) {
+	t.Parallel()
+	body := bytes.Replace(loop(1, 4*window), []byte(`"Task 1."}`),
+		[]byte(`"Task 1."},{"role":"assistant","content":"Yes?"},{"role":"user","content":"Never delete table 12. Rename it."}`), 1)
+	o := faulty(func(_ context.Context, r *core.Request) (*core.Result, error) {
+		n := len(r.Messages)
+		return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
+	})
+	judged := make(chan live.Truth, 1)
+	v := httptest.NewServer(upstream.New(upstream.Options{Window: window}))
+	t.Cleanup(v.Close)
+	g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.Risk, o.Reports.Watch = 100, judging{judged} })
+	send(t, http.MethodPost, s.URL+"/v1/messages", nil, body)
+	want := live.Truth{Sentences: 3, SentencesGone: 2}
+	if got := <-judged; got.Sentences != want.Sentences || got.SentencesGone != want.SentencesGone {
+		t.Errorf("the watcher has %+v", got)
+	} else {
+		want = got
+	}
+	if s := g.Stats(); len(s.Epochs) != 1 || s.Epochs[0].Truth == nil || *s.Epochs[0].Truth != want {
+		t.Errorf("the status has %+v", s.Epochs)
+	}
+	send(t, http.MethodPost, s.URL+"/v1/messages", nil, body)
+	all, err := g.Desk().Conversations(t.Context(), time.Time{})
+	if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Truth == nil || *all[0].LastEpoch.Truth != want {
+		t.Errorf("the list has %+v, %v", all, err)
+	}
+}
+
+// judging is told what was measured.
+type judging struct{ to chan live.Truth }
+
+func (judging) Turn(*live.Turn)                               {}
+func (judging) Answer(string, *live.Used)                     {}
+func (j judging) Later(_ string, _ time.Time, f live.Finding) { j.to <- *f.Truth }
+
 // An upstream that cannot be reached is named with its address, without what is in its path, and once in the log.
 func TestUnreachableUpstreamIsNamed(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
@@ -283,6 +284,11 @@ func (p *plan) describe() {
 	}
 	if p.epoch != nil {
 		a.Provider, a.Failing = p.epoch.Provider, nil
+	} else if e := p.state.Epoch; e != nil && e.Truth == nil {
+		p.req.g.stats.Change(c.Conversation, e.Time, func(judged *stats.Epoch) {
+			now := *e
+			now.Truth, p.state.Epoch = judged.Truth, &now
+		})
 	}
 	if price, known := p.req.tariff.prices(p.tokens); known {
 		a.Input, a.Write, a.Read = price.input, price.write, price.read

@@ -345,5 +345,7 @@ func (p *plan) announce() {
 		"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
 		e.After, "words_lost", e.WordsLost, "ms", e.Millis, "observed", e.Observed,
 	}, by...)...)
+	begun := *p
 	p.replaceHurried(r.g.life) // so that the next request finds it
+	begun.judge()
 }

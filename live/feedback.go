@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 )
@@ -40,7 +41,9 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	})
 	if w := g.current.Load().Reports.Watch; w != nil {
 		if s := recordOf(g.life, g.store, key, id); s.State != nil {
-			g.watched(func() { w.Recall(s.Conversation, began(s.State), bytes/count.BytesPerToken) })
+			g.watched(func() {
+				w.Later(s.Conversation, began(s.State), watching.Finding{Recalled: bytes / count.BytesPerToken})
+			})
 		}
 	}
 	of := telemetry.TenantKey.String(tenantOf(key.Tenant))

@@ -105,17 +105,15 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 		} else {
 			s.Ingested += e.plan.ingested
 		}
-		if begun := e.plan.epoch; begun != nil {
-			for i := range s.Epochs {
-				if o := &s.Epochs[i]; o.Lineage == begun.Lineage && o.Time.Equal(begun.Time) {
-					o.CacheRead, o.CacheWrite = a.CacheRead, a.CacheWrite
-					if !r.s.Observe {
-						o.After = a.Input
-					}
-				}
-			}
-		}
 	})
+	if begun := e.plan.epoch; begun != nil && !b.again {
+		r.g.stats.Change(begun.Lineage, begun.Time, func(o *stats.Epoch) {
+			o.CacheRead, o.CacheWrite = a.CacheRead, a.CacheWrite
+			if !r.s.Observe {
+				o.After = a.Input
+			}
+		})
+	}
 }
 
 // estimated fills gaps in the vendor's report from the gateway's own count, and reports whether there were any.

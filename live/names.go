@@ -1,6 +1,7 @@
 package live
 
 import (
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
@@ -70,8 +71,12 @@ const (
 type (
 	// A Watcher follows the conversations of a gateway.
 	Watcher = watching.Watcher
+	// Truth is what the view of an epoch says that is not so, or no longer says.
+	Truth = epoch.Truth
 	// A Turn is a request that continues a conversation.
 	Turn = watching.Turn
+	// A Finding is what is known of an epoch later.
+	Finding = watching.Finding
 	// Used is the vendor's report about a turn, in tokens and US dollars.
 	Used = watching.Used
 	// An Exchange is a condensable request as the gateway saw it.

@@ -3,6 +3,9 @@ package live
 import (
 	"cmp"
 
+	"github.com/condensehq/condense/internal/live/messages"
+	"github.com/condensehq/condense/internal/live/payload"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/watching"
 )
 
@@ -36,4 +39,35 @@ func (p *plan) show() {
 		t.Epoch = &e
 	}
 	r.s.Reports.Watch.Turn(t)
+}
+
+// judge has the view of the epoch held against the client's whole history, beside the requests, and says the result where the epoch is
+// shown. Without room for that, the epoch stays unmeasured.
+func (p *plan) judge() {
+	e, view, g, payer, watch := *p.epoch, p.messages, p.req.g, p.req.payer(), p.req.s.Reports.Watch
+	api, history, size := p.req.parsed.API, messages.Raw(p.req.parsed.Messages), len(p.req.parsed.Body)
+	leave, ok := g.preparing.Try(payer, max(int64(size), mostPrepared/mostPreparing))
+	if !ok {
+		return
+	}
+	g.background.Go(func() {
+		defer leave()
+		if size >= largeBody {
+			defer payload.Burst()()
+		}
+		err := g.safely("truth", func() error {
+			of, err := g.runner.Judge(g.life, payer, api, history, view)
+			if err != nil {
+				return err
+			}
+			g.stats.Change(e.Lineage, e.Time, func(o *stats.Epoch) { o.Truth = of })
+			if watch != nil {
+				g.watched(func() { watch.Later(e.Lineage, e.Time, watching.Finding{Truth: of}) })
+			}
+			return nil
+		})
+		if err != nil && g.life.Err() == nil {
+			g.fault("truth", err)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/lab/truth"
 )
@@ -86,8 +87,16 @@ func scores(values map[string]float64, s score.Score) {
 	values["faults"] = float64(s.PairErrors)
 }
 
+// Truth reads the first messages of a session, which views of them are held against.
+func Truth(s *score.Session, upto int) *truth.History {
+	return truth.Read(s.Messages[:upto], func(m, part int) bool {
+		o := s.Origin(m, part)
+		return o == score.OriginUser || o == score.OriginUnknown
+	})
+}
+
 // truths adds the shares of what is not so.
-func truths(values map[string]float64, t truth.Report) {
+func truths(values map[string]float64, t epoch.Truth) {
 	for name, share := range map[string][2]int{
 		"wrong_author": {t.WrongAuthor, t.Claims}, "superseded": {t.Superseded, t.Lines}, "outcomes": {t.Outcomes - t.OutcomesLost, t.Outcomes},
 	} {

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/model"
 )
@@ -173,6 +174,8 @@ type PlayedEpoch struct {
 	// Panel is the share of the next turns' needs that was left, User the share of the user's words.
 	Panel *float64 `json:"panel,omitempty"`
 	User  *float64 `json:"user,omitempty"`
+	// Truth holds the view against all messages before it.
+	Truth *epoch.Truth `json:"truth,omitempty"`
 }
 
 // A PlayedSession has the facts about a session that do not depend on the policy.

@@ -311,7 +311,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	}
 	after := x.prompt()
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
-	e.Panel, e.User = x.judge(t)
+	x.judge(t, &e)
 	x.live.Waits = 0
 	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: x.cut, Our: ours, Reason: epoch.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
 	x.ends = [2]int{len(x.blocks) - 1, 0}
@@ -363,11 +363,12 @@ func withoutReasoning(view []core.Message, c core.Counter) []core.Message {
 	return out
 }
 
-// judge measures the view against the messages after message t.
-func (x *play) judge(t int) (panel, user *float64) {
+// judge measures the view of an epoch against the messages after message t, and the truth of it against those before.
+func (x *play) judge(t int, e *PlayedEpoch) {
 	key := markKey{t, x.blocks[len(x.blocks)-1].Sum}
 	if m, ok := x.marks[key]; ok {
-		return m[0], m[1]
+		e.Panel, e.User, e.Truth = m.Panel, m.User, m.Truth
+		return
 	}
 	end, turns := len(x.session.Messages), 0
 	for _, at := range x.turns {
@@ -380,11 +381,12 @@ func (x *play) judge(t int) (panel, user *float64) {
 	}
 	s := x.scorer(t, end).Score(x.view)
 	if turns >= score.TurnsAfter {
-		panel = value(s.Panel())
+		e.Panel = value(s.Panel())
 	}
-	user = value(s.UIR.Value())
-	x.marks[key] = [2]*float64{panel, user}
-	return panel, user
+	if e.User = value(s.UIR.Value()); turns > 0 {
+		e.Truth = new(Truth(x.session, t).Measure(x.view).Truth)
+	}
+	x.marks[key] = e
 }
 
 func (g *game) scorer(at, end int) *score.Scorer {

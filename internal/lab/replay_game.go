@@ -31,7 +31,7 @@ type game struct {
 	repeats []int          // for each message, the index of the earlier message with the result of the same call; -1 for none
 	scorers map[scorerKey]*score.Scorer
 	views   map[viewKey][]core.Message // results of strategies for views, shared by tariffs
-	marks   map[markKey][2]*float64    // and their measures
+	marks   map[markKey]*PlayedEpoch   // and their measures
 
 	cache    *cache // nil: none
 	encoding string
@@ -55,7 +55,7 @@ type markKey struct {
 func newGame(s *score.Session, name string, c *tokens.Counter, opts *ReplayOptions) *game {
 	g := &game{
 		session: s, name: name, counter: c, opts: opts, hash: sessionHash(s), turns: requests(s),
-		index: map[string]int{}, scorers: map[scorerKey]*score.Scorer{}, views: map[viewKey][]core.Message{}, marks: map[markKey][2]*float64{},
+		index: map[string]int{}, scorers: map[scorerKey]*score.Scorer{}, views: map[viewKey][]core.Message{}, marks: map[markKey]*PlayedEpoch{},
 	}
 	for i := range s.Messages {
 		g.index[s.Messages[i].ID] = i

@@ -309,7 +309,7 @@ func TestReplayRecorded(t *testing.T) {
 		}
 		epochs += len(p.Epochs)
 		for _, e := range p.Epochs {
-			if e.Reason != "recorded" || e.After >= e.Before || p.Size[e.Request] != e.After || e.Panel == nil || *e.Panel >= 1 {
+			if e.Reason != "recorded" || e.After >= e.Before || p.Size[e.Request] != e.After || e.Panel == nil || *e.Panel >= 1 || e.Truth == nil || e.Truth.Sentences == 0 {
 				t.Errorf("%s: %+v", p.Session, e)
 			}
 		}

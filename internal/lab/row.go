@@ -312,12 +312,9 @@ func (b *trial) judge(r *Row, view []core.Message) {
 	b.measure(r, view)
 	continuation(r.Values, b.scorer.Continuation(view))
 	if b.truth == nil {
-		b.truth = truth.Read(b.task.cut.Prefix(), func(string) int { return 0 }, func(m, part int) bool {
-			o := b.session.Origin(m, part)
-			return o == score.OriginUser || o == score.OriginUnknown
-		})
+		b.truth = Truth(b.session, b.task.cut.At)
 	}
-	truths(r.Values, b.truth.Measure(view))
+	truths(r.Values, b.truth.Measure(view).Truth)
 }
 
 // measure adds the measures of view to r that take little memory.

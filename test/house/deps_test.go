@@ -25,7 +25,7 @@ var products = []struct{ name, folders, foreign string }{
 		"github.com/google/uuid github.com/gofrs/flock",
 	},
 	{
-		"reading", "transcript internal/dialog internal/recall internal/search internal/apimessage internal/roo internal/value/ledger internal/epoch",
+		"reading", "transcript internal/dialog internal/recall internal/search internal/apimessage internal/roo internal/value/ledger internal/epoch internal/lab/truth",
 		"github.com/google/uuid github.com/blevesearch/snowballstem",
 	},
 	{"engine", "providers internal/value internal/outline internal/prefix", ""},
@@ -68,7 +68,7 @@ var closer = map[string]string{
 	"plugin-sdk": "core model registry internal/wire internal/wire/byhand", // what authors import stays small
 	// A yardstick shares facts with what it measures, and no judgement.
 	"internal/lab/score": "core internal/plain internal/rawjson internal/toolcall",
-	"internal/lab/truth": "core internal/dialog internal/plain internal/rawjson internal/size internal/toolcall",
+	"internal/lab/truth": "core internal/dialog internal/epoch internal/plain internal/rawjson internal/toolcall",
 }
 
 // strangers do not import each other: formats, strategies, groups of commands. What they share lies below them.

@@ -50,6 +50,7 @@ func TestPagesNameWhatFailed(t *testing.T) {
 	begins.Epoch.Provider, begins.Epoch.Fallback, begins.Epoch.Cause = "truncation", true, "y failed: exit status 7"
 	begins.Epoch.WordsLost = 1240
 	w.Turn(begins)
+	w.Later("C1", noon, live.Finding{Truth: &live.Truth{Sentences: 1200, SentencesGone: 2, Claims: 9, Lines: 8, Superseded: 1}})
 	pages := httptest.NewServer(w.Pages("", func() live.Stats {
 		return live.Stats{
 			Attempts:    []live.Attempt{{Provider: "y", Outcome: "failed", Mode: "main", Count: 3, Reason: "exit status 7", Last: noon}},
@@ -68,6 +69,10 @@ func TestPagesNameWhatFailed(t *testing.T) {
 		{overview, `anthropic at http://127.0.0.1:9 could not be reached by 8 requests, the last time at 2026-11-23 12:00:00: connection refused`},
 		{conversation, `Condensed by truncation in place of another provider: y failed: exit status 7`},
 		{conversation, `1,240 tokens of the user’s words left out`},
+		{conversation, `2 of 1,200 sentences of the user are gone`},
+		{conversation, `1 of 8 lines of files were replaced since`},
+		{conversation, `<td>2 · 0 · 1 · 0</td>`},
+		{overview, `<td>1</td><td>2 · 0 · 1 · 0</td>`}, // of the conversation, after its number of epochs
 		{conversation, `<dt>Mode</dt><dd>–</dd></div>` + "\n" + `<div><dt>Profile</dt><dd>main</dd>`},
 	} {
 		if !strings.Contains(tt.page, tt.has) {
@@ -83,10 +88,13 @@ func TestEvidenceIsKept(t *testing.T) {
 	a, b := watch(t, file), watch(t, file)
 	a.Turn(turn(noon, true))
 	a.Answer("C1", answer(noon, -1))
-	a.Recall("C1", noon, 50)
+	a.Later("C1", noon, live.Finding{Recalled: 50})
+	truth := live.Truth{Sentences: 1200, SentencesGone: 2, Claims: 9, Lines: 8, Superseded: 1}
+	a.Later("C1", noon, live.Finding{Truth: &truth})
+	a.Later("C2", noon, live.Finding{Truth: &truth}) // forgotten meanwhile
 	b.Turn(turn(noon.Add(time.Minute), false))
 	b.Answer("C1", answer(noon.Add(time.Minute), 3))
-	b.Recall("C1", noon, 10)
+	b.Later("C1", noon, live.Finding{Recalled: 10})
 	a.Turn(turn(noon.Add(2*time.Minute), false))
 	a.Answer("C1", answer(noon.Add(2*time.Minute), 0.5))
 	for _, w := range []*online.Watch{a, b} {
@@ -105,7 +113,7 @@ func TestEvidenceIsKept(t *testing.T) {
 	if c.Tenant != "acme" || c.Turns != 3 || c.Cost != 3 || c.Saved != 2.5 || !c.First.Equal(noon) || !c.Last.Equal(noon.Add(2*time.Minute)) {
 		t.Errorf("conversation %+v", c)
 	}
-	if e.Before != 1000 || e.Answers != 3 || e.Saved != 2.5 || e.PaidAt != 3 || e.Recalls != 2 || e.Recalled != 60 || e.CacheRead != 200 {
+	if e.Before != 1000 || e.Answers != 3 || e.Saved != 2.5 || e.PaidAt != 3 || e.Recalls != 2 || e.Recalled != 60 || e.CacheRead != 200 || e.Truth == nil || *e.Truth != truth {
 		t.Errorf("epoch %+v", e)
 	}
 	modes := online.Modes(all)

@@ -144,8 +144,8 @@ func (w *Watch) Answer(id string, u *live.Used) {
 	}
 }
 
-// Recall implements [live.Watcher].
-func (w *Watch) Recall(id string, began time.Time, tokens int) {
+// Later implements [live.Watcher].
+func (w *Watch) Later(id string, began time.Time, f live.Finding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.conversations[id]
@@ -155,8 +155,12 @@ func (w *Watch) Recall(id string, began time.Time, tokens int) {
 	w.changes++
 	c.changed = true
 	e := c.epoch(began)
+	if f.Truth != nil {
+		e.Truth = f.Truth
+		return
+	}
 	e.Recalls++
-	e.Recalled += tokens
+	e.Recalled += f.Recalled
 }
 
 // forgetOldest makes room for a conversation.

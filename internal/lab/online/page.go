@@ -173,6 +173,7 @@ type conversationRow struct {
 	*Evidence
 	Link       string
 	Epochs     int
+	Truth      *live.Truth // of the last epoch, which stands for the whole history
 	CacheShare string
 	Worth      string
 }
@@ -219,6 +220,9 @@ func (w *Watch) overview(stats live.Stats) any {
 		p.Tenants = p.Tenants || c.Tenant != ""
 		if len(p.Conversations) < mostRows {
 			row := conversationRow{Evidence: c, Link: w.links + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
+			if n := len(c.Epochs); n > 0 {
+				row.Truth = c.Epochs[n-1].Truth
+			}
 			if c.Input > 0 {
 				row.CacheShare = percent(float64(c.Read) / float64(c.Input))
 			}

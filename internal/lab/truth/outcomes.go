@@ -40,9 +40,6 @@ func readOutcomes(history []core.Message) (all []string) {
 			}
 			for s := range texts(p) {
 				for id := range open {
-					if !ended().MatchString(s) {
-						break
-					}
 					if at := strings.Index(s, id); at >= 0 && ended().MatchString(near(s, at)) {
 						delete(open, id)
 					}

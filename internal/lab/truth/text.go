@@ -39,10 +39,12 @@ func newText(messages []core.Message) *text {
 
 func (t *text) add(all ...string) {
 	for _, s := range all {
-		words := wordsOf(s)
-		for n := 1; n <= longestRun; n++ {
-			for i := 0; i+n <= len(words); i++ {
-				t.runs[t.hash(words[i:i+n])] = true
+		words := t.hashes(s)
+		for i := range words {
+			run := uint64(0)
+			for _, w := range words[i:min(i+longestRun, len(words))] {
+				run = longer(run, w)
+				t.runs[run] = true
 			}
 		}
 	}
@@ -50,19 +52,32 @@ func (t *text) add(all ...string) {
 
 // has reports whether every run of s is in the text: s as a whole, if it is no longer than a run.
 func (t *text) has(s string) bool {
-	words := wordsOf(s)
+	words := t.hashes(s)
 	n := min(longestRun, len(words))
 	for i := 0; i+n <= len(words); i++ {
-		if !t.runs[t.hash(words[i:i+n])] {
+		run := uint64(0)
+		for _, w := range words[i : i+n] {
+			run = longer(run, w)
+		}
+		if !t.runs[run] {
 			return false
 		}
 	}
 	return true
 }
 
-func (t *text) hash(words []string) uint64 {
-	return maphash.String(t.seed, strings.Join(words, "\x00"))
+// hashes returns the hashes of the words of s.
+func (t *text) hashes(s string) []uint64 {
+	words := wordsOf(s)
+	all := make([]uint64, len(words))
+	for i, w := range words {
+		all[i] = maphash.String(t.seed, w)
+	}
+	return all
 }
+
+// longer returns the hash of a run with one more word.
+func longer(run, word uint64) uint64 { return (run+1)*0x9E3779B97F4A7C15 ^ word }
 
 // wordsOf returns the words and numbers of s in lower case; characters of languages without spaces are words of their own.
 func wordsOf(s string) (words []string) {
@@ -205,7 +220,7 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 		if _, ok := p.(core.ToolResult); ok {
 			result, words, rest := dialog.SplitFeedback("", s)
 			if s = result + rest; words != "" {
-				said = append(said, words)
+				said = append(said, strings.TrimPrefix(words, "the user said:"))
 			}
 		}
 		if _, ok := p.(core.Text); ok && m.Role == core.RoleUser { // a program's text can hold words of the user
@@ -220,28 +235,22 @@ func divide(m *core.Message, p core.Part, typed bool) (said, others []string) {
 var heading = plain.Pattern(`^\s*([¶§#*\[>-]+)\s*[*\[]?(\w+)`)
 
 // claimed yields the lines that a message of a view gives as the user's: in an original message what is outside of programs' elements, in
-// a text of a provider what is under a heading with the user's name. A part that a program wrote and that begins as it did, and has
-// its closing
-// tag, says itself whose it is; so does a whole text of the history under another ID.
+// a text of a provider what is under a heading with the user's name. A text that a program wrote, or a part that begins as one and has its
+// closing tag, says itself whose it is.
 func (h *History) claimed(m *core.Message) iter.Seq[string] {
-	original := h.original[m.ID]
 	return func(yield func(string) bool) {
 		if m.Role != core.RoleUser {
 			return
 		}
-		for j, p := range m.Parts {
+		for _, p := range m.Parts {
 			t, ok := p.(core.Text)
-			program, whole := h.whole[string(t)] // whatever ID a provider gave the message
-			if !ok || program || j < len(original) && original[j] != "" && original[j] == firstLine(string(t)) && closed(string(t)) {
+			theirs := m.Kind == core.KindSummary || dialog.Inserted(string(t)) // a provider's
+			if !ok || h.programs[string(t)] || !theirs && h.programs[firstLine(string(t))] && closed(string(t)) {
 				continue
 			}
-			users, sign := true, ""
-			all := []string{string(t)}
-			if whole || original != nil && m.Kind == core.KindOriginal {
+			users, sign, all := !theirs, "", []string{string(t)}
+			if users {
 				all, _ = apart(string(t))
-			}
-			if m.Kind == core.KindSummary || dialog.Inserted(string(t)) {
-				users = false
 			}
 			for _, s := range all {
 				for line := range strings.SplitSeq(s, "\n") {
@@ -274,7 +283,7 @@ func firstLine(s string) string {
 func closed(s string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "<"), ">")
 	name, _, _ = strings.Cut(name, " ")
-	return strings.TrimSpace(s)[0] != '<' || strings.Contains(s, "</"+name+">")
+	return !strings.HasPrefix(strings.TrimSpace(s), "<") || strings.Contains(s, "</"+name+">")
 }
 
 // leastClaim is the number of words of a line whose author can be told.

@@ -5,50 +5,20 @@
 package truth
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/plain"
-	"github.com/condensehq/condense/internal/size"
 )
 
 // A Report has what a view says that is not so, and what it no longer says.
 type Report struct {
-	// Sentences of the user in the history, and those that the view does not have verbatim, white space aside. Tokens likewise.
-	Sentences     int `json:"sentences"`
-	SentencesGone int `json:"sentences_gone"`
-	Tokens        int `json:"-"`
-	TokensGone    int `json:"-"`
-	// Claims are lines that the view gives as the user's; WrongAuthor those that somebody else wrote.
-	Claims      int `json:"claims"`
-	WrongAuthor int `json:"wrong_author"`
-	// Lines are lines of files in the view; Superseded those that an edit or a newer read replaced, without the newer text.
-	Lines      int `json:"lines"`
-	Superseded int `json:"superseded"`
-	// Outcomes are identifiers of what calls started or created, while their end was not seen; OutcomesLost those not in the view.
-	Outcomes     int `json:"outcomes"`
-	OutcomesLost int `json:"outcomes_lost"`
+	epoch.Truth
 
 	Examples []string `json:"-"` // of each, a few: text of the conversation
-}
-
-// Faults says in words what of a view is not so, or no longer said. The user's words are counted elsewhere.
-func (r *Report) Faults() []string {
-	var all []string
-	for _, f := range []struct {
-		n, of int
-		what  string
-	}{
-		{r.WrongAuthor, r.Claims, "lines given as the user's are not"},
-		{r.Superseded, r.Lines, "lines of files were replaced since"},
-		{r.OutcomesLost, r.Outcomes, "identifiers of started or created things are gone"},
-	} {
-		if f.n > 0 {
-			all = append(all, fmt.Sprintf("%s of %s %s", size.Group(f.n), size.Group(f.of), f.what))
-		}
-	}
-	return all
 }
 
 // mostExamples is the number of examples of each kind.
@@ -56,26 +26,18 @@ const mostExamples = 3
 
 // A History is what views of it are held against. It is safe for concurrent use.
 type History struct {
-	count    func(string) int
-	said     []sentence
-	users    *text               // the words of the user
-	others   *text               // of everybody else
-	original map[string][]string // by ID: how the parts begin that programs wrote
-	whole    map[string]bool     // texts of messages of the role user; true if a program wrote them
+	said     []string        // the sentences of the user
+	users    *text           // the words of the user
+	others   *text           // of everybody else
+	programs map[string]bool // texts of the user's role that programs wrote, and how they begin
 	files    fileLines
 	outcomes []string
 }
 
-// A sentence is one of the user's.
-type sentence struct {
-	text   string
-	tokens int
-}
-
-// Read reads a history. Count counts tokens of a text. Typed says whether the user typed a part of a message of theirs, where the
+// Read reads a history. Typed says whether the user typed a part of a message of theirs, where the
 // source records it; nil, and parts that are typed, are read by the elements that programs use.
-func Read(messages []core.Message, count func(string) int, typed func(message, part int) bool) *History {
-	h := &History{count: count, users: newText(nil), others: newText(nil), original: map[string][]string{}, whole: map[string]bool{}}
+func Read(messages []core.Message, typed func(message, part int) bool) *History {
+	h := &History{users: newText(nil), others: newText(nil), programs: map[string]bool{}}
 	asks, ticks := map[string]bool{}, map[string]int{}
 	for i := range messages {
 		for _, p := range messages[i].Parts {
@@ -84,16 +46,10 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 	}
 	for i := range messages {
 		m := &messages[i]
-		h.original[m.ID] = make([]string, len(m.Parts))
 		for j, p := range m.Parts {
 			own := (typed == nil || typed(i, j)) && !m.Program && (clock(p) == "" || ticks[clock(p)] < mostAlike)
-			if t, ok := p.(core.Text); ok {
-				if !own {
-					h.original[m.ID][j] = firstLine(string(t))
-				}
-				if m.Role == core.RoleUser {
-					h.whole[string(t)] = !own
-				}
+			if t, ok := p.(core.Text); ok && !own && m.Role == core.RoleUser {
+				h.programs[string(t)], h.programs[firstLine(string(t))] = true, true
 			}
 			said, others := divide(m, p, own)
 			switch p := p.(type) {
@@ -109,9 +65,7 @@ func Read(messages []core.Message, count func(string) int, typed func(message, p
 			h.users.add(said...)
 			h.others.add(others...)
 			for _, s := range said {
-				for one := range sentences(s) {
-					h.said = append(h.said, sentence{one, count(one)})
-				}
+				h.said = slices.AppendSeq(h.said, sentences(dialog.Unwrap(s)))
 			}
 		}
 	}
@@ -138,11 +92,9 @@ func (h *History) Measure(view []core.Message) Report {
 	m := measure{shown: newText(view)}
 	for _, s := range h.said {
 		m.Sentences++
-		m.Tokens += s.tokens
-		if !m.shown.has(s.text) {
+		if !m.shown.has(s) {
 			m.SentencesGone++
-			m.TokensGone += s.tokens
-			m.example("gone", s.text)
+			m.example("gone", s)
 		}
 	}
 	for i := range view {

@@ -1,7 +1,6 @@
 package truth_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/core"
@@ -10,10 +9,8 @@ import (
 )
 
 func measure(history, view []core.Message) truth.Report {
-	return truth.Read(history, words, nil).Measure(view)
+	return truth.Read(history, nil).Measure(view)
 }
-
-func words(s string) int { return len(strings.Fields(s)) }
 
 func call(id, name, args, result string) []core.Message {
 	return []core.Message{coretest.Assistant(core.ToolCall{ID: id, Name: name, Args: args}), coretest.User(coretest.Result(id, result))}
@@ -139,13 +136,13 @@ func TestWordsInProgramsTexts(t *testing.T) {
 	} {
 		m.ID = "m1"
 		call := core.Message{ID: "m0", Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: "1", Name: "bash", Args: `{"command":"rm x"}`}}}
-		h := truth.Read([]core.Message{call, m}, func(string) int { return 1 }, nil)
+		h := truth.Read([]core.Message{call, m}, nil)
 		view := []core.Message{{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text("¶ user\nUse the other table instead.\n¶ result\nok")}}}
 		if r := h.Measure(view); r.WrongAuthor != 0 || r.Claims != 1 || r.Sentences == 0 || len(r.Faults()) > 0 {
 			t.Errorf("%+v", r)
 		}
 		view[0].Parts[0] = core.Text("¶ user\n" + programs[i])
-		if r := h.Measure(view); r.WrongAuthor != 1 || len(r.Faults()) != 1 {
+		if r := h.Measure(view); r.WrongAuthor != 1 || r.SentencesGone != 1 || len(r.Faults()) != 2 {
 			t.Errorf("a program's line as the user's: %+v, %q", r, r.Faults())
 		}
 	}
@@ -166,7 +163,7 @@ func TestProgramsInTheUsersRole(t *testing.T) {
 	}
 	// Roo Code's text for an answer to a result, which its format records as a tool's.
 	history = conversation(say("[attempt_completion] Result:\nThe user has provided feedback on the results.\n<feedback>\nAsk me before you call it done.\n</feedback>"))
-	r := truth.Read(history, words, func(int, int) bool { return false }).Measure(summary("¶ user\nAsk me before you call it done."))
+	r := truth.Read(history, func(int, int) bool { return false }).Measure(summary("¶ user\nAsk me before you call it done."))
 	if r.WrongAuthor != 0 || r.Claims != 1 {
 		t.Errorf("feedback: %+v", r)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
@@ -103,6 +104,8 @@ type LastEpoch struct {
 	Before int       `json:"before"`
 	After  int       `json:"after"`
 	Lost   int       `json:"words_lost,omitempty"` // tokens of the user's words that it left out
+	// Truth holds the view of the whole conversation against the client's history; nil until the turn after it was measured.
+	Truth *epoch.Truth `json:"truth,omitempty"`
 }
 
 // mostListed is how many records of each API are read for a list.
@@ -194,7 +197,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	}
 	if e := data.Epoch; e != nil {
 		c.Epochs = e.N
-		c.LastEpoch = &LastEpoch{N: e.N, Time: e.Time, Reason: string(e.Reason), Before: e.Before, After: e.After, Lost: e.Lost}
+		c.LastEpoch = &LastEpoch{N: e.N, Time: e.Time, Reason: string(e.Reason), Before: e.Before, After: e.After, Lost: e.Lost, Truth: e.Truth}
 	}
 	if data.About != nil {
 		a := data.About

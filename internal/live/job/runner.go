@@ -10,8 +10,11 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/lab/truth"
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/queue"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -378,6 +381,24 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 		defer cancel()
 		return r.RunBuiltin(limited, j)
 	})
+}
+
+// Judge holds a view against the history that it stands for, in turn with the work in the background.
+func (r *Runner) Judge(ctx context.Context, payer string, api wire.API, history, view [][]byte) (*epoch.Truth, error) {
+	leave, err := r.idle.Enter(ctx, payer, computes())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	before, err := messages.Read(api, history)
+	if err != nil {
+		return nil, err
+	}
+	after, err := messages.Read(api, view)
+	if err != nil {
+		return nil, err
+	}
+	return new(truth.Read(before.Journal.View(), nil).Measure(after.Journal.View()).Truth), nil
 }
 
 // replaced counts that the built-in chain stands in for the chain of the job.

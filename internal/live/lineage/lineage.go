@@ -95,6 +95,7 @@ type Epoch struct {
 	Usage   []Usage      `json:"usage,omitempty"`   // of the first two requests with this epoch
 	Our     int          `json:"our,omitempty"`     // our token count of Block
 	Lost    int          `json:"lost,omitempty"`    // tokens of the user's words that the epoch left out
+	Truth   *epoch.Truth `json:"truth,omitempty"`   // of its view, once it is measured
 }
 
 // A Usage is a vendor's report about one request, in tokens.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/condensehq/condense/internal/epoch"
 )
 
 // Stats are the totals of a gateway since it was made. Tokens are by the vendors' counts. Tokens that were not sent
@@ -103,6 +105,8 @@ type Epoch struct {
 	Cause     string `json:"cause,omitempty"`
 	WordsLost int    `json:"words_lost"`         // tokens of the user's words that the epoch left out
 	Observed  bool   `json:"observed,omitempty"` // not carried out: the gateway only observed
+	// Truth holds the view against the client's whole history; nil until it is measured, a moment later.
+	Truth *epoch.Truth `json:"truth,omitempty"`
 }
 
 // keptEpochs limits the epochs kept in the statistics.
@@ -151,6 +155,17 @@ func (c *Counters) Epoch(e Epoch) {
 			s.EpochCount++
 		}
 		s.Epochs = append(s.Epochs[max(0, len(s.Epochs)-keptEpochs+1):], e)
+	})
+}
+
+// Change changes the epoch of a lineage that began at a time, if it is kept.
+func (c *Counters) Change(lineage string, began time.Time, change func(*Epoch)) {
+	c.Add(func(s *Stats) {
+		for i := range s.Epochs {
+			if e := &s.Epochs[i]; e.Lineage == lineage && e.Time.Equal(began) {
+				change(e)
+			}
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ package watching
 import (
 	"time"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/stats"
 )
 
@@ -14,9 +15,15 @@ type Watcher interface {
 	Turn(*Turn)
 	// Answer is called when the vendor has reported the usage of a turn.
 	Answer(conversation string, u *Used)
-	// Recall is called when an agent has recalled condensed content, with its size in tokens. epoch is the beginning
-	// of the epoch whose view the agent had; zero before the first.
-	Recall(conversation string, epoch time.Time, tokens int)
+	// Later is called when more is known of an epoch, with its beginning; zero for a recall before the first.
+	Later(conversation string, epoch time.Time, f Finding)
+}
+
+// A Finding is what its view was found to be, held against the whole history; or, without a truth, that the agent has recalled condensed
+// content, with its size in tokens.
+type Finding struct {
+	Truth    *epoch.Truth
+	Recalled int
 }
 
 // A Turn is a request that continues a conversation.

@@ -149,7 +149,7 @@ func manage(ctx context.Context, h *condense.Host, c *condense.Conversation, tur
 	}
 	m := &managed{Report: r, Vendor: v}
 	if r.Acted && read {
-		t := truth.Read(c.Journal().Messages(), func(string) int { return 0 }, nil).Measure(c.View())
+		t := truth.Read(c.Journal().Messages(), nil).Measure(c.View())
 		m.Truth = &t
 	}
 	return m, err

@@ -102,6 +102,11 @@ func remarksOn(c *control.Conversation) []string {
 		}
 		all = append(all, what)
 	}
+	if e := c.LastEpoch; e != nil && c.Condensed {
+		for _, fault := range e.Truth.Faults() {
+			all = append(all, c.Short()+": "+fault)
+		}
+	}
 	if c.Undone {
 		all = append(all, c.Short()+": its last condensation is undone; only a full window, or 'condense live now', brings the next one")
 	}

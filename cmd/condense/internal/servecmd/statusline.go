@@ -144,6 +144,9 @@ func lastEpoch(c *control.Conversation, where string) string {
 	if e.Lost > 0 {
 		lost = ", without " + size.Plural(e.Lost, "token") + " of your words"
 	}
+	for _, fault := range e.Truth.Faults() {
+		lost += ", " + fault
+	}
 	return fmt.Sprintf("%s→%s by %s%s; undo: condense live undo %s%s",
 		size.Short(e.Before), size.Short(e.After), cmp.Or(c.Provider, "truncation"), lost, c.Short(), where)
 }

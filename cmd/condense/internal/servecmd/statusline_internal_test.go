@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/live"
 )
@@ -26,6 +27,10 @@ func TestStatusOfAConversation(t *testing.T) {
 		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart, without 1,240 tokens of your words; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
 			c.Size, c.Condensed = 52_104, true
 			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100, Lost: 1240}
+		},
+		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart, 2 of 1,200 lines of files were replaced since; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
+			c.Size, c.Condensed = 52_104, true
+			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100, Truth: &epoch.Truth{Sentences: 40, Lines: 1200, Superseded: 2}}
 		},
 		"condense 171k/1.0M 17% · last condensation undone": func(c *control.Conversation) {
 			c.Size, c.Window, c.DueAt, c.Undone = 171_300, 1_000_000, 0, true
