@@ -41,9 +41,7 @@ type Passage struct {
 }
 
 // answers reports whether a tool wrote p.
-func (p *Passage) answers() bool {
-	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
-}
+func (p *Passage) answers() bool { return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError }
 
 // failed reports whether p is the result of a failed call: it is marked so, or its text says it.
 func (p *Passage) failed(text string) bool {

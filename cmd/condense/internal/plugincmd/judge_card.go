@@ -288,13 +288,16 @@ func (c *judgeCard) worth() string {
 	}
 	text := fmt.Sprintf("by itself it leaves %.2f of the tokens, and %.2f of what was needed later", m.Left.Mean, m.Alone.Mean)
 	all := &lab.Estimate{Mean: 1} // where nothing could be lost
+	lost := [...]string{
+		"the user's words are gone", "the user's lines are not theirs", "files' lines were replaced since", "started or created things are gone",
+	}
+	said := []string{text}
 	for i, share := range []float64{1 - cmp.Or(m.Words, all).Mean, mean(m.WrongAuthor), mean(m.Superseded), 1 - cmp.Or(m.Outcomes, all).Mean} {
 		if share > 0 {
-			text += fmt.Sprintf("; %.3f of %s", share, [...]string{
-				"the user's words are gone", "the user's lines are not theirs", "files' lines were replaced since", "started or created things are gone",
-			}[i])
+			said = append(said, fmt.Sprintf("%.3f of %s", share, lost[i]))
 		}
 	}
+	text = strings.Join(said, "; ")
 	for _, a := range m.Against {
 		if a.Own {
 			return text + fmt.Sprintf("; %s at that size %.2f (%s)", a.Than, a.Kept.Mean, interval(a.Difference))
