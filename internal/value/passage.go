@@ -41,7 +41,9 @@ type Passage struct {
 }
 
 // answers reports whether a tool wrote p.
-func (p *Passage) answers() bool { return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError }
+func (p *Passage) answers() bool {
+	return p.Kind == dialog.KindToolResult || p.Kind == dialog.KindError
+}
 
 // failed reports whether p is the result of a failed call: it is marked so, or its text says it.
 func (p *Passage) failed(text string) bool {
@@ -52,8 +54,7 @@ func (p *Passage) failed(text string) bool {
 type Line struct {
 	Text    string
 	Passage int32
-	// after holds the lines without a letter or digit that follow it and belong to it, such as a closing brace. In
-	// the user's text all such lines are kept; elsewhere blank ones are not.
+	// after holds the lines without a letter or digit that follow it and belong to it; elsewhere than in the user's text no blank ones.
 	after string
 	// joins marks the continuation of a long line that was divided.
 	joins bool
@@ -61,8 +62,7 @@ type Line struct {
 	Gap int32
 	// flat marks a value of JSON, which is not a line of the text.
 	flat bool
-	// apart marks a line after a blank line.
-	apart    bool
+	apart    bool // it follows a blank line
 	outdated bool // the account says the same; see heed
 	replaced bool // an edit replaced it; see findReplaced
 	// void marks a line that is never shown: one that no file has any more, an opaque run, the wrapper of a file.
