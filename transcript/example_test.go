@@ -32,9 +32,7 @@ func Example() {
 		fmt.Println(w)
 	}
 	// Output:
-	// {"system":"Be brief.","messages":[{"role":"user","content":"How many
-	// files?"},{"role":"assistant","content":[{"type":"tool_use","id":"call_1","name":"sh","input":{"cmd":"ls | wc
-	// -l"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":"42"}]},{"role":"assistant","content":"42."}]}
+	// {"system":"Be brief.","messages":[{"role":"user","content":"How many files?"},{"role":"assistant","content":[{"type":"tool_use","id":"call_1","name":"sh","input":{"cmd":"ls | wc -l"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":"42"}]},{"role":"assistant","content":"42."}]}
 	// message m3: the id of a tool call was changed to one that is valid and unique
 	// message m3: reasoning was left out: anthropic accepts only what it has signed itself
 }

@@ -32,8 +32,7 @@ func ExampleTestProvider() {
 	fmt.Println("truncation passes:", coretest.TestProvider(context.Background(), coretest.Truncates()) == nil)
 	// Output:
 	// pending call: keep-pairs: message m3: the result of call c0 stays without the call, which message m2 had (and 5 more like it)
-	// 	rule: A tool call and its result are kept or removed together and stay matched. Calls already unanswered, and results already
-	// orphaned, may remain.
+	// 	rule: A tool call and its result are kept or removed together and stay matched. Calls already unanswered, and results already orphaned, may remain.
 	// pending call: keep-pending: message m18: call last is gone, and its result is still to come
 	// 	rule: A tool call whose result is still to come stays: the result would arrive without it.
 	// truncation passes: true

@@ -61,7 +61,7 @@ type Line struct {
 	// Gap is the least number of lines that a former condensation left out before it.
 	Gap int32
 	// flat marks a value of JSON, which is not a line of the text.
-	flat bool
+	flat     bool
 	apart    bool // it follows a blank line
 	outdated bool // the account says the same; see heed
 	replaced bool // an edit replaced it; see findReplaced
