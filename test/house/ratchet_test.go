@@ -9,7 +9,7 @@ import (
 )
 
 // ratchet is the commit since which no ceiling of a budget has been raised.
-const ratchet = "870946d3"
+const ratchet = "eedc6672"
 
 // row matches a budget in its source: the name, as it stands there, and the ceiling.
 var row = regexp.MustCompile(`(?m)^\t\{("[^"]+"|fmt\.Sprintf\([^)]+\)), ([\d_]+), [\w]+,`)

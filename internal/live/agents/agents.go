@@ -25,7 +25,6 @@ type Agent struct {
 	Command string   // the program
 	Get     string   // how to install it
 	Tested  string   // the version that was tested with real requests; empty if none was
-	Point   Point
 	// Volatile are the texts that change from request to request while the conversation is the same.
 	Volatile []wire.Volatile
 	// Reminders are how texts of the system begin that the agent repeats in the conversation; only the newest counts.

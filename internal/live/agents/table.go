@@ -1,97 +1,6 @@
 package agents
 
-import (
-	_ "embed"
-
-	"github.com/condensehq/condense/internal/live/wire"
-)
-
-// A Point describes how to point an agent at the gateway. In its texts, {base} stands for the gateway's address;
-// {openai}, {anthropic/v1} and {vertex/v1} for the addresses of clients that expect /v1 at the end; {foundry} for the
-// address of Anthropic's API in Microsoft Foundry; and {file} for the path of File.
-type Point struct {
-	// Skills is the user's folder of skills, with a folder for each; nil if none is known.
-	Skills   *Settings
-	Env      map[string]string // variables
-	Args     []string          // arguments before the user's
-	Without  []string          // first arguments of the user, with which there is no conversation: no Args then
-	Merge    string            // a variable with a configuration in JSON: Keys are set in the user's value
-	Override string            // a flag for settings in JSON that win over files: Keys of a file that wins over Env
-	Status   []Key             // with Override: the status line, whose command is {status}
-	FileName string            // a file for one run, outside of the user's folders, with the text File
-	File     string
-	Provider *Provider
-	Recall   *Recall // nil: the agent cannot be given a server of MCP for one run
-	Meter    *Meter  // nil: the agent has no plugins that show a line
-
-	Need      *Need             // nil: the agent can be wrapped as it is
-	Settings  []Settings        // the files that set addresses, in the order in which they win; Install writes the last
-	Elsewhere map[string]string // variables that make the agent use other APIs, and which
-}
-
-// A Need is a condition for wrapping an agent.
-type Need struct {
-	Any  []string // one of these variables is set; nil: the agent cannot be wrapped
-	Text string   // for people: why, and what to do
-}
-
-// A Settings file can set addresses.
-type Settings struct {
-	Path   string // ~ is the home folder; relative: of the project
-	Dir    string // the variable that replaces the folder of Path, and perhaps a folder in it
-	Inside string // the variable that has the path
-	Upward bool   // also in the folders above the working directory
-	Format string // json or toml
-	Keys   []Key
-	Recall []Key // entry for the gateway's MCP server, if its address has a recall secret; empty: not possible in this file
-	Wins   bool  // over Env
-}
-
-// A Recall configures an agent for the gateway's MCP server. In its texts {mcp} is the address, {secret} the recall
-// secret for it, and {mcpfile} the path of a file with the text File. Args contain no secret: other users of the
-// machine can read arguments.
-type Recall struct {
-	Args []string
-	Env  map[string]string
-	Keys []Key // in Merge
-	File string
-	Add  string // the command that adds the server to the agent's settings, where [Settings] cannot
-}
-
-// A Meter is a plugin that shows the status line inside the agent. It runs the program in CONDENSE_STATUSLINE, a JSON array. In its texts
-// {plugin} is the path of a file Name with the text Plugin.
-type Meter struct {
-	Name     string
-	Plugin   string
-	Args     []string
-	Variable string // has the path of a settings file
-	File     string // the name of that file
-	Settings string // its text
-}
-
-//go:embed meter/pi.ts
-var piMeter string
-
-//go:embed meter/opencode.js
-var openCodeMeter string
-
-// A Key of a settings file has an address.
-type Key struct {
-	API   string   // the API of the address
-	Path  []string // names
-	Value string   // for the gateway
-}
-
-// A Provider is a choice in a settings file that makes the agent use another address in the same file. Args point
-// that address at the gateway; {provider} is its name.
-type Provider struct {
-	Choice  string // the key with the name
-	Builtin string // the name for which Point is right
-	Table   string // with the providers
-	Address string // the key of a provider with its address
-	API     string
-	Args    []string
-}
+import "github.com/condensehq/condense/internal/live/wire"
 
 // The names of the APIs that addresses belong to, as in --upstream.
 const (
@@ -110,55 +19,10 @@ var Any = &all[len(all)-1]
 // every request in it, newer ones a hash of the first message and a mark of sub-agents.
 var attribution = []wire.Volatile{{Begin: "x-anthropic-billing-header:"}}
 
-var claudeKeys = []Key{{Anthropic, []string{"env", "ANTHROPIC_BASE_URL"}, "{base}"}}
-
-var openCodeKeys = []Key{
-	{Anthropic, []string{"provider", "anthropic", "options", "baseURL"}, "{anthropic/v1}"},
-	{OpenAI, []string{"provider", "openai", "options", "baseURL"}, "{openai}"},
-}
-
-var openCodeMCP = &Recall{Keys: []Key{
-	{Path: []string{"mcp", "condense", "type"}, Value: "remote"},
-	{Path: []string{"mcp", "condense", "url"}, Value: "{mcp}"},
-	{Path: []string{"mcp", "condense", "headers", "X-Condense-Recall"}, Value: "{secret}"},
-}}
-
-var openCodeRecall = []Key{{Path: []string{"mcp", "condense", "type"}, Value: "remote"}, {Path: []string{"mcp", "condense", "url"}, Value: "{base}/mcp"}}
-
-func kiloFile(name string) Settings {
-	return Settings{Path: "~/.config/kilo/" + name, Dir: "XDG_CONFIG_HOME/kilo", Format: "json", Keys: openCodeKeys, Recall: openCodeRecall}
-}
-
-var piKeys = []Key{{Anthropic, []string{"providers", "anthropic", "baseUrl"}, "{base}"}, {OpenAI, []string{"providers", "openai", "baseUrl"}, "{openai}"}}
-
 var all = []Agent{
 	{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
-		Point: Point{
-			Env: map[string]string{
-				"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_VERTEX_BASE_URL": "{vertex/v1}", "ANTHROPIC_BEDROCK_BASE_URL": "{base}",
-				"ANTHROPIC_FOUNDRY_BASE_URL": "{foundry}", "ANTHROPIC_FOUNDRY_RESOURCE": "", // the agent takes only one of both
-			},
-			Override: "--settings",
-			Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
-			Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
-			// With = the flags take one value; otherwise they take the user's prompt too.
-			Recall: &Recall{
-				Args: []string{"--mcp-config={mcpfile}", "--allowedTools=mcp__condense__recall,mcp__condense__search,mcp__condense__status"},
-				Add:  "claude mcp add --scope user --transport http condense {mcp}",
-				File: `{"mcpServers": {"condense": {"type": "http", "url": "{mcp}", "headers": {"X-Condense-Recall": "{secret}"}}}}` + "\n",
-			},
-			Without:   []string{"agents", "auth", "auto-mode", "config", "doctor", "install", "mcp", "migrate-installer", "plugin", "plugins", "setup-token", "update", "upgrade", "--version", "-v", "--help", "-h"},
-			Elsewhere: map[string]string{},
-			Settings: []Settings{
-				{Path: "/etc/claude-code/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
-				{Path: "/Library/Application Support/ClaudeCode/managed-settings.json", Format: "json", Keys: claudeKeys, Wins: true},
-				{Path: ".claude/settings.local.json", Format: "json", Keys: claudeKeys, Wins: true},
-				{Path: ".claude/settings.json", Format: "json", Keys: claudeKeys, Wins: true},
-				{Path: "~/.claude/settings.json", Dir: "CLAUDE_CONFIG_DIR", Format: "json", Keys: claudeKeys, Wins: true},
-			},
-		},
 		userAgents: []string{"claude-cli/", "claude-code/"},
 		sessions:   []string{"X-Claude-Code-Session-Id"},
 		subAgents:  []string{"X-Claude-Code-Agent-Id"},
@@ -172,23 +36,6 @@ var all = []Agent{
 	{
 		Name: "codex", Title: "Codex", Command: "codex",
 		Get: "npm install -g @openai/codex", Tested: "0.169.0",
-		Point: Point{
-			Recall: &Recall{
-				Args: []string{"-c", `mcp_servers.condense.url="{mcp}"`, "-c", `mcp_servers.condense.bearer_token_env_var="CONDENSE_RECALL"`},
-				Env:  map[string]string{"CONDENSE_RECALL": "{secret}"},
-				Add:  "codex mcp add condense --url {mcp}",
-			},
-			Skills: &Settings{Path: "~/.codex/skills", Dir: "CODEX_HOME"},
-			// The provider remains "openai": its name selects the sessions that resume offers.
-			Args: []string{"-c", `openai_base_url="{openai}"`},
-			Settings: []Settings{
-				{Path: "~/.codex/config.toml", Dir: "CODEX_HOME", Format: "toml", Keys: []Key{{OpenAI, []string{"openai_base_url"}, "{openai}"}}},
-			},
-			Provider: &Provider{
-				Choice: "model_provider", Builtin: "openai", Table: "model_providers", Address: "base_url", API: OpenAI,
-				Args: []string{"-c", `model_providers.{provider}.base_url="{openai}"`},
-			},
-		},
 		userAgents: []string{"codex_", "codex-", "Codex"},
 		sessions:   []string{"Session-Id", "Session_id"},
 		subAgents:  []string{"Thread-Id"},
@@ -197,22 +44,6 @@ var all = []Agent{
 	{
 		Name: "opencode", Title: "OpenCode", Command: "opencode",
 		Get: "npm install -g opencode-ai", Tested: "1.18.33",
-		Point: Point{
-			Merge:  "OPENCODE_CONFIG_CONTENT",
-			Skills: &Settings{Path: "~/.config/opencode/skill", Dir: "XDG_CONFIG_HOME/opencode"},
-			Meter: &Meter{
-				Name: "condense-meter.js", Plugin: openCodeMeter,
-				Variable: "OPENCODE_TUI_CONFIG", File: "tui.json", Settings: `{"plugin": ["{plugin}"]}` + "\n",
-			},
-			Recall: openCodeMCP,
-			Settings: []Settings{
-				{Path: "opencode.jsonc", Format: "json", Keys: openCodeKeys, Upward: true},
-				{Path: "opencode.json", Format: "json", Keys: openCodeKeys, Upward: true},
-				{Inside: "OPENCODE_CONFIG", Format: "json", Keys: openCodeKeys},
-				{Path: "~/.config/opencode/opencode.jsonc", Dir: "XDG_CONFIG_HOME/opencode", Format: "json", Keys: openCodeKeys, Recall: openCodeRecall},
-				{Path: "~/.config/opencode/opencode.json", Dir: "XDG_CONFIG_HOME/opencode", Format: "json", Keys: openCodeKeys, Recall: openCodeRecall},
-			},
-		},
 		userAgents: []string{"opencode/"},
 		sessions:   []string{"X-Opencode-Session", "X-Session-Affinity", "X-Session-Id", "Session-Id"},
 		systems:    []system{{"You are a title generator", Title}, {"You are a context summarization agent", Summary}},
@@ -220,21 +51,6 @@ var all = []Agent{
 	{
 		Name: "pi", Title: "pi", Command: "pi",
 		Get: "npm install -g @earendil-works/pi-coding-agent", Tested: "0.74.2",
-		Point: Point{
-			Args:     []string{"-e", "{file}"},
-			Without:  []string{"install", "remove", "uninstall", "update", "list", "config"},
-			FileName: "condense.ts",
-			Meter:    &Meter{Name: "condense-meter.ts", Plugin: piMeter, Args: []string{"-e", "{plugin}"}},
-			File: `export default function (pi) {
-  pi.registerProvider("anthropic", { baseUrl: "{base}" });
-  pi.registerProvider("openai", { baseUrl: "{openai}" });
-}
-`,
-			Settings: []Settings{{
-				Path: "~/.pi/agent/models.json", Dir: "PI_CODING_AGENT_DIR", Format: "json",
-				Keys: piKeys,
-			}},
-		},
 		head:     []byte("operating inside pi, a coding agent harness"),
 		sessions: []string{"Session_id", "Session-Id"},
 		systems:  []system{{"You are a context summarization assistant", Summary}},
@@ -242,74 +58,39 @@ var all = []Agent{
 	{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
 		Get: "npm install -g @google/gemini-cli", Tested: "0.61.0",
-		Point: Point{
-			Env:       map[string]string{"GOOGLE_GEMINI_BASE_URL": "{base}", "GOOGLE_VERTEX_BASE_URL": "{base}"},
-			Elsewhere: map[string]string{"GOOGLE_GENAI_USE_GCA": "the login with Google"},
-		},
 		userAgents: []string{"GeminiCLI"},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{
 		Name: "copilot", Title: "GitHub Copilot CLI", Command: "copilot",
 		Get: "npm install -g @github/copilot", Tested: "1.0.102",
-		Point: Point{
-			// Without /v1, which one of its kinds of provider adds by itself, and the gateway for the other.
-			Env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "{base}"},
-			Need: &Need{
-				Any: []string{
-					"COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_API_KEY_COMMAND", "COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_BASE_URL",
-				},
-				Text: "GitHub's own models do not come through condense; with the key of a vendor: " +
-					"COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL condense wrap copilot, and COPILOT_PROVIDER_TYPE=anthropic for Anthropic's",
-			},
-			Without: []string{"help", "login", "logout", "plugin", "update", "version", "--version", "-v", "--help", "-h"},
-		},
 		head: []byte("You are the GitHub Copilot CLI"),
 	},
 	{
 		Name: "kilo", Title: "Kilo CLI", Command: "kilo",
 		Get: "npm install -g @kilocode/cli", Tested: "7.7.7",
-		Point: Point{
-			Merge: "KILO_CONFIG_CONTENT",
-			Meter: &Meter{
-				Name: "condense-meter.js", Plugin: openCodeMeter,
-				Variable: "KILO_TUI_CONFIG", File: "tui.json", Settings: `{"plugin": ["{plugin}"]}` + "\n",
-			},
-			Recall:   openCodeMCP,
-			Settings: []Settings{kiloFile("kilo.jsonc"), kiloFile("kilo.json")},
-		},
 		userAgents: []string{"kilo/"},
 		sessions:   []string{"X-Session-Affinity", "X-Session-Id"},
 	},
 	{
 		Name: "cline", Title: "Cline CLI", Command: "cline",
 		Get: "npm install -g cline", Tested: "3.0.65",
-		Point: Point{Need: &Need{
-			Text: "it takes an address from its own settings only, and works in a process that outlives the command; start condense serve, then: " +
-				"cline auth -p openai-compatible -k KEY -m MODEL -b http://127.0.0.1:8765/v1",
-		}},
 		head: []byte("You are Cline, an AI coding agent"),
 	},
 	{
 		Name: "aider", Title: "aider", Command: "aider", Get: "see https://aider.chat",
-		Point: Point{Env: map[string]string{"OPENAI_API_BASE": "{openai}", "ANTHROPIC_API_BASE": "{base}", "ANTHROPIC_BASE_URL": "{base}"}},
 	},
 	{
 		Name: "goose", Title: "goose", Command: "goose", Get: "see https://block.github.io/goose",
-		Point: Point{Env: map[string]string{"OPENAI_HOST": "{base}", "ANTHROPIC_HOST": "{base}"}},
 	},
 	{
 		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen",
 		Get: "npm install -g @qwen-code/qwen-code", Tested: "0.15.10",
-		Point:      Point{Env: map[string]string{"OPENAI_BASE_URL": "{openai}"}},
 		userAgents: []string{"QwenCode/"},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{ // the last row
 		Name: "any", Title: "any other agent",
-		Point: Point{Env: map[string]string{
-			"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_API_BASE": "{base}", "OPENAI_BASE_URL": "{openai}", "OPENAI_API_BASE": "{openai}",
-		}},
 		Volatile: attribution,
 	},
 }

@@ -110,3 +110,18 @@ func cloneMessages(messages []core.Message) []core.Message {
 	}
 	return c
 }
+
+// usersText returns a provider that applies f to the first long text of a user.
+func usersText(f func(core.Text) core.Text) core.CondensationProvider {
+	return rewriter(func(m *core.Message) bool {
+		if m.Role != core.RoleUser || m.Kind != core.KindOriginal || m.Protected {
+			return false
+		}
+		return replace(m, func(t core.Text) core.Part {
+			if len(t) < 12 {
+				return t
+			}
+			return f(t)
+		})
+	})
+}

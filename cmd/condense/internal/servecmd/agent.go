@@ -42,7 +42,7 @@ results inside Claude Code, OpenCode and pi: see docs/agents.md.`,
 func installable() []string {
 	var names []string
 	for _, name := range agents.Names() {
-		if len(agents.Find(name).Point.Settings) > 0 {
+		if len(pointOf(agents.Find(name)).Settings) > 0 {
 			names = append(names, name)
 		}
 	}
@@ -57,7 +57,7 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 	switch {
 	case agent == nil || agent == agents.Any:
 		return nil, cli.Usage(cmd, "no agent %q; there are %s%s", args[0], strings.Join(installable(), ", "), suggest.DidYouMean(args[0], installable()))
-	case len(agent.Point.Settings) == 0:
+	case len(pointOf(agent).Settings) == 0:
 		return nil, fmt.Errorf("%s has no settings file that condense knows; use 'condense wrap %s', or set the address by hand", agent.Title, args[0])
 	}
 	return agent, nil
@@ -104,7 +104,7 @@ const recallPath = "/recall/"
 
 // withSecret adds a recall secret to an address, the installed secret if there is one.
 func withSecret(agent *agents.Agent, address string) (string, error) {
-	if agent.Point.Recall == nil {
+	if pointOf(agent).Recall == nil {
 		return "", fmt.Errorf("%s cannot be given a server of MCP: install it without --recall", agent.Title)
 	}
 	if strings.Contains(address, recallPath) {
@@ -205,8 +205,8 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	if !answers(cmd.Context(), address) {
 		term.Printf(a.Stdout, "no gateway answers there now: %s does not work until you start 'condense serve'\n", agent.Title)
 	}
-	if strings.Contains(address, recallPath) && agent.Point.Recall.Add != "" {
-		term.Printf(a.Stdout, "to add the tools for recall: %s\n", strings.ReplaceAll(agent.Point.Recall.Add, "{mcp}", address+"/mcp"))
+	if strings.Contains(address, recallPath) && pointOf(agent).Recall.Add != "" {
+		term.Printf(a.Stdout, "to add the tools for recall: %s\n", strings.ReplaceAll(pointOf(agent).Recall.Add, "{mcp}", address+"/mcp"))
 	}
 	term.Printf(a.Stdout, "to undo it: condense agent remove %s\n", cmd.Flags().Arg(0))
 	return nil

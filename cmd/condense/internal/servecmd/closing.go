@@ -191,5 +191,5 @@ func unsure(all []live.Window) []string {
 
 // talks reports whether a command with these arguments may have a conversation.
 func talks(agent *agents.Agent, args []string) bool {
-	return len(args) == 0 || !slices.Contains(agent.Point.Without, args[0]) && !slices.Contains([]string{"--version", "-v", "-V", "--help", "-h", "mcp"}, args[0])
+	return len(args) == 0 || !slices.Contains(pointOf(agent).Without, args[0]) && !slices.Contains([]string{"--version", "-v", "-V", "--help", "-h", "mcp"}, args[0])
 }

@@ -98,11 +98,11 @@ type edit struct {
 
 // userSettings returns the user's own settings file of an agent: the first that exists or, if none does,
 // the last of the table.
-func userSettings(agent *agents.Agent) (*agents.Settings, string, error) {
-	var own *agents.Settings
+func userSettings(agent *agents.Agent) (*Settings, string, error) {
+	var own *Settings
 	file := ""
-	for i := range agent.Point.Settings {
-		s := &agent.Point.Settings[i]
+	for i := range pointOf(agent).Settings {
+		s := &pointOf(agent).Settings[i]
 		if !strings.HasPrefix(s.Path, "~/") {
 			continue
 		}
@@ -170,7 +170,7 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 		return nil, nil, err
 	}
 	fault := func(err error) error { return fmt.Errorf("%s: %w; nothing was changed", file, err) }
-	if p := agent.Point.Provider; p != nil {
+	if p := pointOf(agent).Provider; p != nil {
 		name, ok, err := settings.Get(s.Format, e.before, p.Choice)
 		if err == nil && ok && name != p.Builtin {
 			return nil, nil, fault(fmt.Errorf("%s is %q: set %s of [%s.%s] to %s/v1 by hand, and its address now as upstream of the gateway (serve.upstreams.%s)",

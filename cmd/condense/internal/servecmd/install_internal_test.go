@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestInstallAndRemove(t *testing.T) {
 		name := rapid.SampledFrom([]string{"claude", "opencode", "codex", "pi"}).Draw(rt, "agent")
 		agent := agents.Find(name)
 		t.Setenv("HOME", t.TempDir())
-		for _, s := range agent.Point.Settings {
+		for _, s := range pointOf(agent).Settings {
 			if variable, _, _ := strings.Cut(s.Dir, "/"); variable != "" {
 				t.Setenv(variable, "")
 			}
@@ -134,5 +135,19 @@ func TestDifference(t *testing.T) {
 	got := difference([]byte("a\nb\nc\nd\ne\nf\n"), []byte("a\nb\nc\nX\nd\ne\nf\n"))
 	if want := "  b\n  c\n+ X\n  d\n  e\n"; got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestEveryAgentIsPointed: the gateway knows each agent that can be pointed, and wrap each that the gateway knows.
+func TestEveryAgentIsPointed(t *testing.T) {
+	for _, name := range agents.Names() {
+		if a := agents.Find(name); reflect.DeepEqual(pointOf(a), Point{}) {
+			t.Errorf("points has no row for %s", a.Name)
+		}
+	}
+	for name := range points {
+		if a := agents.Find(name); a == nil || a.Name != name {
+			t.Errorf("points has a row for %s, which the gateway does not know", name)
+		}
 	}
 }

@@ -49,7 +49,7 @@ type pointing struct {
 // gateway, and has its tools for recall, if there is a secret for them.
 func launch(agent *agents.Agent, args []string, own addresses, to pointing, environ []string) (*launched, error) {
 	l := &launched{env: slices.Clone(environ)}
-	p := agent.Point
+	p := pointOf(agent)
 	base, secret := to.base, to.secret
 	// Clients append the last part of the path to the address. If the user's own address has no /v1, neither has the
 	// gateway's, and the path at the upstream is the same as without the gateway.
@@ -96,7 +96,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 		l.set(p.Merge, text)
 	}
-	var status []agents.Key
+	var status []Key
 	if to.status != nil && begins {
 		status = p.Status
 		if err := l.meter(p.Meter, to.status, environ); err != nil {
@@ -123,7 +123,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 }
 
 // recall gives the agent the gateway's server of MCP.
-func (l *launched) recall(r *agents.Recall, fill func(string) string) error {
+func (l *launched) recall(r *Recall, fill func(string) string) error {
 	file := ""
 	if r.File != "" {
 		var err error
@@ -144,7 +144,7 @@ func (l *launched) recall(r *agents.Recall, fill func(string) string) error {
 const meterVariable = "CONDENSE_STATUSLINE"
 
 // meter gives the agent a plugin that shows the status line.
-func (l *launched) meter(m *agents.Meter, program, environ []string) error {
+func (l *launched) meter(m *Meter, program, environ []string) error {
 	if m == nil {
 		return nil
 	}

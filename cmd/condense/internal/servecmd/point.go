@@ -20,7 +20,7 @@ type address struct {
 	url       string
 	from      string // the variable or file
 	versioned bool   // it ends in /v1, if the API is the vendor's
-	setting   *agents.Settings
+	setting   *Settings
 	provider  string // of the agent's settings; empty is the built-in one
 }
 
@@ -109,7 +109,7 @@ func (own addresses) foundry(base string) string {
 // user has set them. A settings file that cannot be read is the agent's to report.
 func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 	own := addresses{}
-	p := agent.Point
+	p := pointOf(agent)
 	for i := range p.Settings {
 		s := &p.Settings[i]
 		if !filepath.IsAbs(s.Path) && (i == 0 || filepath.IsAbs(p.Settings[i-1].Path)) {
@@ -153,7 +153,7 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 
 // usesBedrock reports whether an agent is configured for Amazon Bedrock.
 func usesBedrock(agent *agents.Agent) bool {
-	_, can := agent.Point.Env["ANTHROPIC_BEDROCK_BASE_URL"]
+	_, can := pointOf(agent).Env["ANTHROPIC_BEDROCK_BASE_URL"]
 	return can && isSet("CLAUDE_CODE_USE_BEDROCK")
 }
 
@@ -173,7 +173,7 @@ func unsigned(agent *agents.Agent, sign bool) string {
 }
 
 // flagged adds the addresses in the user's arguments.
-func (own addresses) flagged(p agents.Point, args []string) {
+func (own addresses) flagged(p Point, args []string) {
 	at, text := flagSettings(p, args)
 	if at < 0 {
 		return
@@ -189,7 +189,7 @@ func (own addresses) flagged(p agents.Point, args []string) {
 
 // flagSettings returns the settings that the user's arguments give an agent, inline or in a file, and
 // which argument has them; -1 if none does. The last flag counts.
-func flagSettings(p agents.Point, args []string) (at int, text []byte) {
+func flagSettings(p Point, args []string) (at int, text []byte) {
 	if p.Override == "" {
 		return -1, nil
 	}
@@ -220,7 +220,7 @@ func flagSettings(p agents.Point, args []string) (at int, text []byte) {
 var providerRule = plain.Pattern(`^[A-Za-z0-9_-]+$`)
 
 // provider adds the address of the provider that a file chooses.
-func (own addresses) provider(p *agents.Provider, s *agents.Settings, file string, text []byte) error {
+func (own addresses) provider(p *Provider, s *Settings, file string, text []byte) error {
 	if p == nil {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (own addresses) provider(p *agents.Provider, s *agents.Settings, file strin
 }
 
 // paths returns where a settings file can be, nearest first.
-func paths(s *agents.Settings) []string {
+func paths(s *Settings) []string {
 	if s.Inside != "" {
 		if file := os.Getenv(s.Inside); file != "" {
 			return []string{file}
@@ -271,7 +271,7 @@ func paths(s *agents.Settings) []string {
 }
 
 // merged is a configuration in a variable with the addresses of the gateway.
-func merged(keys []agents.Key, text string, fill func(string) string) (string, error) {
+func merged(keys []Key, text string, fill func(string) string) (string, error) {
 	if text == "" {
 		text = "{}"
 	}
@@ -288,8 +288,8 @@ func merged(keys []agents.Key, text string, fill func(string) string) (string, e
 // override makes the gateway win over settings that win over the environment, and over the provider
 // of the settings. It returns the user's arguments, changed if they have settings of their own: an agent
 // uses one flag with settings only. Keys are further settings.
-func (l *launched) override(agent *agents.Agent, args []string, own addresses, keys []agents.Key, fill func(string) string) ([]string, error) {
-	p := agent.Point
+func (l *launched) override(agent *agents.Agent, args []string, own addresses, keys []Key, fill func(string) string) ([]string, error) {
+	p := pointOf(agent)
 	needed := false
 	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
 		switch a := own[api]; {

@@ -26,7 +26,7 @@ type skill struct {
 
 // planSkill returns the skill for an agent, which is not written yet. A file that condense has not written is an error.
 func planSkill(agent *agents.Agent, old *installation) (*skill, error) {
-	folder := agent.Point.Skills
+	folder := pointOf(agent).Skills
 	if folder == nil {
 		return nil, fmt.Errorf("condense knows no folder of skills of %s: install it without --skill", agent.Title)
 	}

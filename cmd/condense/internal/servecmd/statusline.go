@@ -93,16 +93,16 @@ var statusFormats = []string{"text", "json"}
 
 // metered are the agents with a plugin for the status line.
 func metered() []string {
-	return slices.DeleteFunc(agents.Names(), func(name string) bool { return agents.Find(name).Point.Meter == nil })
+	return slices.DeleteFunc(agents.Names(), func(name string) bool { return pointOf(agents.Find(name)).Meter == nil })
 }
 
 func printPlugin(cmd *cobra.Command, a *cli.App, name string) error {
 	agent := agents.Find(name)
-	if agent == nil || agent.Point.Meter == nil {
+	if agent == nil || pointOf(agent).Meter == nil {
 		return cli.Usage(cmd, "--plugin: no plugin for %q; there are %s%s",
 			name, strings.Join(metered(), ", "), suggest.DidYouMean(name, metered()))
 	}
-	_, err := io.WriteString(a.Stdout, agent.Point.Meter.Plugin)
+	_, err := io.WriteString(a.Stdout, pointOf(agent).Meter.Plugin)
 	return err
 }
 

@@ -67,11 +67,11 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 			if err != nil {
 				return err
 			}
-			if need := agent.Point.Need; need != nil && talks(agent, command[1:]) && !slices.ContainsFunc(need.Any, given) {
+			if need := pointOf(agent).Need; need != nil && talks(agent, command[1:]) && !slices.ContainsFunc(need.Any, given) {
 				return fmt.Errorf("%s cannot be wrapped like this: %s", agent.Title, need.Text)
 			}
-			flags.recall, flags.alone = agent.Point.Recall != nil, true
-			if status && agent.Point.Status == nil && agent.Point.Meter == nil {
+			flags.recall, flags.alone = pointOf(agent).Recall != nil, true
+			if status && pointOf(agent).Status == nil && pointOf(agent).Meter == nil {
 				return cli.Usage(cmd,
 					"--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
 			}
@@ -93,7 +93,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
 		a := agents.Find(name)
-		return a == agents.Any || a.Point.Need != nil && a.Point.Need.Any == nil
+		return a == agents.Any || pointOf(a).Need != nil && pointOf(a).Need.Any == nil
 	})
 }
 
