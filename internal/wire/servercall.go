@@ -277,7 +277,7 @@ func (c *serverCall) end() {
 func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
 	r, err := c.reply(ctx, cb)
 	if e := r.GetError(); e != nil {
-		return nil, fromCallbackError(e)
+		return nil, &callbackError{e.GetCode(), e.GetMessage()}
 	}
 	return r, err
 }
@@ -330,10 +330,6 @@ func (e *callbackError) Unwrap() error {
 		return errors.ErrUnsupported
 	}
 	return nil
-}
-
-func fromCallbackError(e *condensepb.CallbackError) error {
-	return &callbackError{e.GetCode(), e.GetMessage()}
 }
 
 // answer sends the difference of res to req, and the end mark.

@@ -173,7 +173,7 @@ func half(w *window, c Config) bool {
 		switch {
 		case hidden >= n:
 			return w.hides()
-		case g.Pinned || g.Open || w.isMarker(g):
+		case g.Pinned || g.Open || g.messages() == 1 && w.req.Messages[g.Start].Kind == core.KindMarker:
 			continue
 		case first:
 			first = false // the message that set the task

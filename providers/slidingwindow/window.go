@@ -99,10 +99,6 @@ func (w *window) hides() bool {
 	return false
 }
 
-func (w *window) isMarker(g *group) bool {
-	return g.messages() == 1 && w.req.Messages[g.Start].Kind == core.KindMarker
-}
-
 // keepWords keeps what the user typed, before anything else is kept: the first message, unless first is false, and the last
 // two, or as much of each as there is room for, and then the others, the newest first. It reports whether nothing is missing.
 func (w *window) keepWords(first bool) bool {

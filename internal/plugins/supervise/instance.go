@@ -124,7 +124,7 @@ func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 		AutoMTLS:         !i.spec.Plaintext,
 		SkipHostEnv:      true,
 		StartTimeout:     i.spec.Limits.Start + time.Second, // ours ends first
-		Logger:           newQuietLogger(i.log, i.out),
+		Logger:           quietLogger{hclog.NewNullLogger(), i.log.With("by", "go-plugin"), i.out},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir},
 		SyncStdout:       i.out.writer("stdout"),
 		SyncStderr:       i.out.writer("stderr"),

@@ -212,10 +212,6 @@ type quietLogger struct {
 	out *output // its rate limit applies, because a plugin can make go-plugin log at will
 }
 
-func newQuietLogger(log *slog.Logger, out *output) hclog.Logger {
-	return quietLogger{hclog.NewNullLogger(), log.With("by", "go-plugin"), out}
-}
-
 // Log logs at the level debug, whatever the level.
 func (l quietLogger) Log(_ hclog.Level, msg string, args ...any) {
 	ctx := context.Background()

@@ -247,7 +247,7 @@ func Encode(m *core.Message) [][]byte {
 			continue
 		case core.Reasoning:
 			flush()
-			items = append(items, encodeItemReasoning(p))
+			items = append(items, rawjson.Append(nil, `{"type":"reasoning","summary":?,"encrypted_content":?}`, apimessage.Summary(p), rawjson.QuoteOrNull(p.Encrypted)))
 		case core.ToolCall:
 			flush()
 			items = append(items, rawjson.Append(nil, `{"type":"function_call","name":?,"arguments":?,"call_id":?}`, p.Name, p.Args, p.ID))
@@ -263,10 +263,6 @@ func Encode(m *core.Message) [][]byte {
 // blockOfMessage reports whether kind is the kind of a content block and not of an item.
 func blockOfMessage(kind string) bool {
 	return strings.HasPrefix(kind, "input_") || strings.HasPrefix(kind, "output_") || kind == "refusal" || kind == "text"
-}
-
-func encodeItemReasoning(p core.Reasoning) []byte {
-	return rawjson.Append(nil, `{"type":"reasoning","summary":?,"encrypted_content":?}`, apimessage.Summary(p), rawjson.QuoteOrNull(p.Encrypted))
 }
 
 func encodeItemMessage(role core.Role, parts []core.Part) []byte {

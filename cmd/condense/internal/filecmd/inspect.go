@@ -160,8 +160,8 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 			add(tokens.KindSystem, n)
 		}
 	}
-	tools := newToolTable(counter)
-	copies := newCopies(counter)
+	tools := &toolTable{counter, map[string]*toolShare{}, map[string]string{}}
+	copies := &copies{counter, map[[sha256.Size]byte]*duplicate{}, nil, map[*duplicate]string{}}
 	read := dialog.Read(view)
 	for i := range view {
 		m := &view[i]
@@ -211,10 +211,6 @@ type toolTable struct {
 	counter *tokens.Counter
 	rows    map[string]*toolShare
 	names   map[string]string // tool of a call ID
-}
-
-func newToolTable(c *tokens.Counter) *toolTable {
-	return &toolTable{c, map[string]*toolShare{}, map[string]string{}}
 }
 
 func (t *toolTable) row(tool string) *toolShare {
@@ -294,10 +290,6 @@ type copies struct {
 	seen    map[[sha256.Size]byte]*duplicate
 	order   []*duplicate
 	text    map[*duplicate]string
-}
-
-func newCopies(c *tokens.Counter) *copies {
-	return &copies{c, map[[sha256.Size]byte]*duplicate{}, nil, map[*duplicate]string{}}
 }
 
 func (c *copies) add(id string, parts []core.Part) {
