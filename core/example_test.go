@@ -9,7 +9,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 
 // A provider can be a function. This one keeps the first message and as many of the
@@ -82,8 +81,9 @@ func ExampleVerify() {
 
 // The second candidate is asked because the first fails.
 func ExampleChain() {
+	fails := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return nil, errors.New("out of order") })
 	chain, err := core.NewChain([]core.NamedProvider{
-		{Name: "clever", Provider: misbehaving.Named("Fails")},
+		{Name: "clever", Provider: fails},
 		{Name: "simple", Provider: coretest.Truncates()},
 	}, nil)
 	if err != nil {
