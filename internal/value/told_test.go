@@ -64,3 +64,22 @@ func TestPatchNamesFiles(t *testing.T) {
 		t.Errorf("no files:\n%s", table)
 	}
 }
+
+// TestPlanIsWhole: a plan that the user gave stays whole if it takes a third of the room, however old it is.
+func TestPlanIsWhole(t *testing.T) {
+	all := reading(60)
+	room := tokensOf(numbered(measured(all))) / 8
+	plan := "Implement the following plan:\n\n"
+	var steps []string
+	for i := 0; len(plan)/4 < room/3-20; i++ {
+		steps = append(steps, fmt.Sprintf("%d. Column c%d of the parcels moves to the ledger of table t%d, with the width w%d.", i+1, i, i*7, i*13))
+		plan += steps[i] + "\n"
+	}
+	all = slices.Concat(all[:1:1], []core.Message{coretest.User(core.Text(plan))}, all[1:], []core.Message{coretest.User(core.Text("Go on with the next step."))})
+	got := viewText(shortenWith(t, numbered(measured(all)), room, value.Options{}))
+	for _, step := range steps {
+		if !strings.Contains(got, step) {
+			t.Errorf("gone: %s", step)
+		}
+	}
+}
