@@ -168,7 +168,7 @@ func (p *play) watching(t *testing.T, all map[string]promise, goesOn func() bool
 	}
 }
 
-// On each API all numbers in all views of three epochs and of a branch lead to the calls and results of the messages at those places of the
+// On each API all numbers in all views of four epochs and of a branch lead to the calls and results of the messages at those places of the
 // client's history of then: while the conversation goes on, in another process, and while others have the same numbers.
 func TestContentsAreKept(t *testing.T) {
 	testkit.Slow(t)
@@ -193,7 +193,7 @@ func TestContentsAreKept(t *testing.T) {
 				if p.Stats().EpochCount < 2 {
 					half = slices.Clone(p.client.History)
 				}
-				return p.Stats().EpochCount < 3
+				return p.Stats().EpochCount < 4
 			})
 			main := len(all)
 			p.client.History = half
