@@ -278,8 +278,11 @@ func tells(text string) bool {
 func SplitFeedback(tool, text string) (result, said, rest string) {
 	trimmed := strings.TrimSpace(text)
 	for _, t := range told {
+		if !strings.HasPrefix(trimmed, t.begins) || !strings.HasSuffix(trimmed, t.ends) {
+			continue
+		}
 		at := strings.LastIndex(text, t.mark)
-		if at < 0 || !strings.HasPrefix(trimmed, t.begins) || !strings.HasSuffix(trimmed, t.ends) {
+		if at < 0 {
 			continue
 		}
 		if end := strings.LastIndex(text, t.goesOn); t.goesOn != "" && end > at {

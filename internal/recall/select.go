@@ -18,7 +18,7 @@ import (
 // Lines is a range of lines, counted from 1, both included; 0 is an open end.
 type Lines struct{ From, To int }
 
-var linesForm = plain.Pattern(`^(?:(0*[1-9][0-9]{0,8})|(0*[1-9][0-9]{0,8})?-(0*[1-9][0-9]{0,8})?)$`)
+var linesForm = plain.Pattern(`^(?:(0*[1-9][0-9]{0,17})|(0*[1-9][0-9]{0,17})?-(0*[1-9][0-9]{0,17})?)$`)
 
 // ParseLines reads "10-40", "10-", "-40" or "10". An empty text is the range of all lines.
 func ParseLines(text string) (r Lines, err error) {
