@@ -409,8 +409,7 @@ func (a *writing) prompts(w historian, former *account.Account, from, room int) 
 	return out, nil
 }
 
-// showings are the ways to show a conversation, the best first: the largest size of a result in bytes, 0 for whole ones, and the number of
-// calls. Rather than results of less than 8,000 bytes the model gets a second call.
+// showings are ways to show a conversation, the best first: most bytes of a result, 0 for all, and calls. Two are better than little.
 var showings = []struct{ most, calls int }{{0, 1}, {16000, 1}, {8000, 1}, {0, 2}, {16000, 2}, {8000, 2}, {4000, 2}, {2000, 1}, {600, 1}}
 
 // leastPart is the size in tokens of the smallest part that is worth a call.

@@ -179,9 +179,8 @@ func (a *Account) sort() {
 // first are the sections whose items go first where there is no room, and then the others.
 var first = [2][]Section{{Notes, Commands, Done, Facts, Files, Failures}, {Decisions, Open, State, Next, Constraints, Request}}
 
-// Fit leaves out items until the account has at most so many tokens, and returns their number: from the largest
-// section first the oldest of a former account, then the last of this one, which the model holds for the least
-// important. What binds and what is open goes only if nothing else is left, and handles before any item.
+// Fit leaves out handles and then items until the account has at most so many tokens, and returns the number of items: of the largest
+// section the oldest of a former account, then the last of this one, the least important; what binds and is open only at the end.
 func (a *Account) Fit(limit int, count func(string) int) (gone int) {
 	total := count(a.Text())
 	if total > limit && a.Changed != nil {

@@ -35,8 +35,7 @@ func Instructions(former *Account, shown bool, tokens int, own string) string {
 		b.WriteString("\n\nWhat the user wants from it in particular:\n" + own)
 	}
 	// A word of English is 1.3 tokens or so, of code and other languages more; models keep to words better than to characters.
-	const perWord, characters = 2.4, 3.2
-	fmt.Fprintf(&b, "\n\nWrite at most %d words, that is about %d characters.", max(40, int(float64(tokens)/perWord)), int(float64(tokens)*characters))
+	fmt.Fprintf(&b, "\n\nWrite at most %d words, that is about %d characters.", max(40, tokens*5/12), tokens*16/5)
 	return b.String()
 }
 
