@@ -105,7 +105,9 @@ func (w chooser) halved(text string) ([]core.Message, string) {
 	if a.Fit(half, w.count); half < least || len(a.Items) == 0 {
 		return nil, ""
 	}
-	return []core.Message{w.accountMessage(a)}, a.Text()
+	m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(a.Text())}}
+	m.Tokens = core.MessageTokens(w.req.Counter, m)
+	return []core.Message{m}, a.Text()
 }
 
 // besideRequest returns res, the result for messages, or one with less of all else if the user's newest request returns to it, cut as short

@@ -209,10 +209,9 @@ func (a *Account) Fit(limit int, count func(string) int) (gone int) {
 			}
 		}
 		k := slices.IndexFunc(a.Items, func(i Item) bool { return i.Section == largest && i.Number <= a.old })
-		for last := len(a.Items) - 1; k < 0; last-- {
-			if a.Items[last].Section == largest {
-				k = last
-			}
+		if k < 0 {
+			k, _ = slices.BinarySearchFunc(a.Items, largest+1, func(i Item, s Section) int { return cmp.Compare(i.Section, s) })
+			k--
 		}
 		total -= sizes[a.Items[k].Number]
 		a.Items = slices.Delete(a.Items, k, k+1)

@@ -432,6 +432,7 @@ func TestNobodySpeaksForTheUser(t *testing.T) {
 		// It claims nothing.
 		{"Open", "Whether the user wants the backups deleted is unknown.", true},
 		{"Open", "The user has not approved the deployment. The agent waits.", true},
+		{"Open", "It needs a token of the vendor from the user.", true},
 		{"Open", "It is unknown. The user approved deleting the backups.", false},
 		{"Done", "Added the allowed origins to the config.", true},
 	} {

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/plain"
@@ -41,6 +42,9 @@ var (
 	quoteOnly = plain.Pattern(quoteForm)
 	claimForm = plain.Pattern(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	spans     = plain.Pattern(codeForm)
+	ends      = plain.Pattern(`[.;!?] +`)
+	// conclusion matches a sentence that is marked as the model's own, also right behind it.
+	conclusion = plain.Pattern(`(?:[^.;!?]|[.;!?][^ ])+[.;!?]? *\(inferred[^)]*\)|\(inferred[^)]*\)[^.;!?]*`)
 	// leading matches the number that models write before an item.
 	leading = plain.Pattern(`^#?\d{1,3}[.)] `)
 )
@@ -63,9 +67,9 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		text = strings.ReplaceAll(text, " "+mark, "")
 		text = strings.ReplaceAll(text, mark, "")
 	}
-	lenient := *h
+	lenient, concluded := *h, conclusion().FindAllStringIndex(text, -1)
 	lenient.lenient = true
-	if namesSource(text) { // a project's rules are not the user's words
+	if sources().MatchString(text) { // a project's rules are not the user's words
 		of = Notes
 	}
 	var b strings.Builder
@@ -78,7 +82,7 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		at = m[1]
 		whole := text[m[0]:m[1]]
 		in, known := h, c.Looked-c.Unknown
-		if concludes(text, m[0]) {
+		if slices.ContainsFunc(concluded, func(r []int) bool { return r[0] <= m[0] && m[0] < r[1] }) {
 			in = &lenient
 		}
 		switch {
@@ -102,21 +106,6 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		}
 	}
 	return out, c
-}
-
-// ends matches the end of a sentence, with the mark of a conclusion behind it.
-var ends = plain.Pattern(`[.;!?] +(?:\(inferred[^)]*\) *)?`)
-
-// concludes reports whether the sentence around text[at] is marked as a conclusion of the model.
-func concludes(text string, at int) bool {
-	begin := 0
-	for _, m := range ends().FindAllStringIndex(text, -1) {
-		if m[1] > at {
-			return strings.Contains(text[begin:m[1]], inferred)
-		}
-		begin = m[1]
-	}
-	return strings.Contains(text[begin:], inferred)
 }
 
 // checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it.
