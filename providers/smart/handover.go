@@ -44,7 +44,7 @@ type HandoverConfig struct {
 
 // DefaultHandover returns the default settings.
 func DefaultHandover() HandoverConfig {
-	return HandoverConfig{Request: requestText, Tokens: 4000, Share: 0.45, Unknown: 0.25, MaxCalls: 8}
+	return HandoverConfig{Request: requestText, Tokens: 6000, Share: 0.6, Unknown: 0.25, MaxCalls: 8}
 }
 
 // Validate reports every setting that is out of range.
@@ -167,13 +167,19 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	if at >= 0 {
 		w.hide(group{Span: core.Span{Start: at, End: at + 1}})
 	}
-	m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(now.Text())}}
-	m.Tokens = core.MessageTokens(w.req.Counter, m)
+	m := w.accountMessage(now)
 	w.head = append(w.head, m)
 	w.step.Changed++
 	w.step.Saved["summary"] -= m.Tokens
 	w.step.Note = reportAccount(a.gen, now, &u, m.Tokens, left)
 	return nil
+}
+
+// accountMessage returns the message that holds an account.
+func (w *work) accountMessage(a *account.Account) core.Message {
+	m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(a.Text())}}
+	m.Tokens = core.MessageTokens(w.req.Counter, m)
+	return m
 }
 
 // reportAccount summarizes an account in numbers: a report never has text by a model.
@@ -388,8 +394,8 @@ func (a *writing) prompts(w historian, former *account.Account, from, room int) 
 		return nil, fmt.Errorf("the window of the model is too small: %s tokens", numbers.Group(window))
 	}
 	var parts []string
-	for _, most := range []int{0, 8000, 2000, 600} { // bytes of a result
-		if parts = w.narrate(from, most, limit); len(parts) == 1 {
+	for _, try := range showings {
+		if parts = w.narrate(from, try.most, limit); len(parts) <= try.calls {
 			break
 		}
 	}
@@ -402,6 +408,9 @@ func (a *writing) prompts(w historian, former *account.Account, from, room int) 
 	}
 	return out, nil
 }
+
+// showings are ways to show a conversation, the best first: most bytes of a result, 0 for all, and calls. Two are better than little.
+var showings = []struct{ most, calls int }{{0, 1}, {16000, 1}, {8000, 1}, {0, 2}, {16000, 2}, {8000, 2}, {4000, 2}, {2000, 1}, {600, 1}}
 
 // leastPart is the size in tokens of the smallest part that is worth a call.
 const leastPart = 512

@@ -38,6 +38,7 @@ var (
 	quotes    = `"“”„`
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
+	quoteOnly = plain.Pattern(quoteForm)
 	claimForm = plain.Pattern(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	spans     = plain.Pattern(codeForm)
 	// leading matches the number that models write before an item.
@@ -62,11 +63,10 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		text = strings.ReplaceAll(text, " "+mark, "")
 		text = strings.ReplaceAll(text, mark, "")
 	}
-	concludes := strings.Contains(text, inferred)
-	if concludes {
-		lenient := *h
-		lenient.lenient = true
-		h = &lenient
+	lenient := *h
+	lenient.lenient = true
+	if namesSource(text) { // a project's rules are not the user's words
+		of = Notes
 	}
 	var b strings.Builder
 	at := 0
@@ -77,27 +77,46 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		b.WriteString(text[at:m[0]])
 		at = m[1]
 		whole := text[m[0]:m[1]]
+		in, known := h, c.Looked-c.Unknown
+		if concludes(text, m[0]) {
+			in = &lenient
+		}
 		switch {
 		case m[2*groupCode] >= 0:
-			b.WriteString(h.checkCode(whole, text[m[2]:m[3]], &c))
+			b.WriteString(in.checkCode(whole, text[m[2]:m[3]], &c))
 		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
-			b.WriteString(h.checkToken(whole, &c))
+			b.WriteString(in.checkToken(whole, &c))
 		default:
-			b.WriteString(h.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
+			b.WriteString(in.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
+		}
+		if in.lenient {
+			c.Looked = known + c.Unknown
 		}
 	}
 	b.WriteString(text[at:])
-	if concludes {
-		c.Looked = c.Unknown
-	}
 	out := strings.TrimSpace(b.String())
-	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || speaksForUser().MatchString(spans().ReplaceAllString(text, ""))) {
-		if c.Looked++; !h.saidByUser(text) {
+	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || saysOfUser(spans().ReplaceAllString(text, ""))) {
+		if c.Looked++; !h.quotesUser(text) && !h.saidByUser(text) {
 			c.Unknown++
 			out += " " + notUsers
 		}
 	}
 	return out, c
+}
+
+// ends matches the end of a sentence, with the mark of a conclusion behind it.
+var ends = plain.Pattern(`[.;!?] +(?:\(inferred[^)]*\) *)?`)
+
+// concludes reports whether the sentence around text[at] is marked as a conclusion of the model.
+func concludes(text string, at int) bool {
+	begin := 0
+	for _, m := range ends().FindAllStringIndex(text, -1) {
+		if m[1] > at {
+			return strings.Contains(text[begin:m[1]], inferred)
+		}
+		begin = m[1]
+	}
+	return strings.Contains(text[begin:], inferred)
 }
 
 // checkCode returns a code span with a mark if the history does not have it, as a whole or by every name in it.
