@@ -104,10 +104,13 @@ func short(n int) string {
 	return strconv.Itoa((n+500)/1000) + "k"
 }
 
+// A callKey is the ID of a call or, if a text answers it, its tool.
+type callKey struct{ id, tool string }
+
 // units returns the units of all messages but former extracts, oldest first.
 func (r *reading) units() []unit {
 	var out []unit
-	calls := map[string]int{} // passages, by the ID of the call, or by the tool if a text answers it
+	calls := map[callKey]int{} // passages
 	perToken := r.perToken()
 	for p := 0; p < len(r.c.Passages); {
 		pass := &r.c.Passages[p]
@@ -120,10 +123,10 @@ func (r *reading) units() []unit {
 		bytes := core.ContentBytes(was)
 		switch was := was.(type) {
 		case core.ToolCall:
-			calls[was.ID], calls[pass.Name] = u.passages[0], u.passages[0]
+			calls[callKey{id: was.ID}], calls[callKey{tool: pass.Name}] = u.passages[0], u.passages[0]
 			continue
 		case core.ToolResult:
-			if !r.answered(&u, pass, calls, was.CallID, &bytes) {
+			if !r.answered(&u, pass, calls, callKey{id: was.CallID}, &bytes) {
 				continue
 			}
 		case core.Text:
@@ -131,7 +134,7 @@ func (r *reading) units() []unit {
 				continue
 			}
 			if pass.answers() && pass.Name != "" {
-				if !r.answered(&u, pass, calls, pass.Name, &bytes) {
+				if !r.answered(&u, pass, calls, callKey{tool: pass.Name}, &bytes) {
 					continue
 				}
 				break
@@ -154,7 +157,7 @@ func (r *reading) units() []unit {
 
 // answered describes u, the result in pass, with its call, which calls has, and adds the call's bytes. It reports false if the result needs
 // no line: it was recalled.
-func (r *reading) answered(u *unit, pass *Passage, calls map[string]int, key string, bytes *int) bool {
+func (r *reading) answered(u *unit, pass *Passage, calls map[callKey]int, key callKey, bytes *int) bool {
 	call := &Passage{Name: pass.Name, Target: pass.Target}
 	if c, ok := calls[key]; ok {
 		call = &r.c.Passages[c]
