@@ -48,7 +48,7 @@ func (w *choice) rest(ctx context.Context) error {
 		return nil
 	}
 	w.filling = true
-	q := newQueue(nil)
+	var all []candidate
 	for p := range w.r.c.Passages {
 		if !w.eligible(p) {
 			continue
@@ -57,11 +57,11 @@ func (w *choice) rest(ctx context.Context) error {
 		for l := lines.Start; l < lines.End; l++ {
 			if w.lines[l].at == 0 && !w.gone(l) {
 				r := max(w.v.alone(l)*w.v.weight(core.Span{Start: l, End: l + 1})/w.lines[l].tokens, 1e-9)
-				q.push(candidate{r, int32(l), int32(l + 1)})
+				all = append(all, candidate{r, int32(l), int32(l + 1)})
 			}
 		}
 	}
-	for n := 0; w.spent() < limit; n++ {
+	for q, n := newQueue(all), 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -90,9 +90,8 @@ func (w *choice) eligible(p int) bool {
 	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.r.c.Passages[p].outdated
 }
 
-// candidates returns, in several lists, the initial candidates from the wanted passages between from and to. The
-// order of a queue does not depend on their order.
-func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
+// candidates returns the initial candidates from the wanted passages between from and to. The order of a queue does not depend on theirs.
+func (w *choice) candidates(from, to int, wanted func(p int) bool) (all []candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
 	parallel.Ranges(to-from, least, func(start, end int) {
@@ -110,9 +109,9 @@ func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]ca
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		lists = append(lists, list)
+		all = append(all, list...)
 	})
-	return lists
+	return all
 }
 
 // fill picks the best candidates of q until limit tokens are used. It returns the value per token of the last pick; 0

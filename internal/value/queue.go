@@ -32,7 +32,7 @@ func (a candidate) before(b candidate) bool {
 type queue struct {
 	best  heap
 	step  int // the step of the worst candidate that may be in best; lower steps wait
-	waits [steps][]candidate
+	waits [][]candidate
 }
 
 // The steps of rates: their exponent and the first bits of their fraction, 16 steps to a doubling. Floats
@@ -44,25 +44,25 @@ const (
 
 func stepOf(rate float32) int { return int(math.Float32bits(rate) >> stepShift) }
 
-// newQueue returns a queue of all candidates of the lists. Their rates are above 0.
-func newQueue(lists [][]candidate) *queue {
-	q := &queue{step: steps}
-	var counts [steps]int
-	all := 0
-	for _, list := range lists {
-		for i := range list {
-			counts[stepOf(list[i].rate)]++
-		}
-		all += len(list)
+// newQueue returns a queue of candidates, whose rates are above 0. None of a few has to wait.
+func newQueue(all []candidate) *queue {
+	const few = 1024
+	if len(all) <= few {
+		q := &queue{best: all}
+		q.best.order()
+		return q
 	}
-	room := make([]candidate, all)
+	q := &queue{step: steps, waits: make([][]candidate, steps)}
+	var counts [steps]int
+	for i := range all {
+		counts[stepOf(all[i].rate)]++
+	}
+	room := make([]candidate, len(all))
 	for s, n := range counts {
 		q.waits[s], room = room[:0:n], room[n:]
 	}
-	for _, list := range lists {
-		for _, c := range list {
-			q.push(c)
-		}
+	for _, c := range all {
+		q.push(c)
 	}
 	return q
 }
