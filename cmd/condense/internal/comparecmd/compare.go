@@ -44,7 +44,7 @@ type comparison struct {
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
-	asked                               struct{ reader, author string }
+	asked                               struct{ reader, author, recall string }
 	others                              othersFlags
 }
 
@@ -88,7 +88,7 @@ them.`,
   condense compare sessions/ --replay --prices claude-opus-5-5
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
   condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
-  condense compare sessions/ --reader cheap --author strong --budgets 12% --strategies smart,slidingwindow
+  condense compare sessions/ --reader cheap --author strong --recall 5k --strategies smart,slidingwindow
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
@@ -116,6 +116,7 @@ them.`,
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.StringVar(&c.asked.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
 	f.StringVar(&c.asked.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
+	f.StringVar(&c.asked.recall, "recall", "0", "with --reader, the most `tokens` of a session that the reader may recall by the numbers of a view, or by words")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
@@ -141,7 +142,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.replay {
 		return replay(a, cmd, c, paths)
 	}
-	if c.asked.reader != "" || c.asked.author != "" {
+	if c.asked.reader != "" || c.asked.author != "" || cmd.Flags().Changed("recall") {
 		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {

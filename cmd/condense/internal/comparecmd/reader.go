@@ -2,7 +2,6 @@ package comparecmd
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -30,7 +29,11 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 		}
 	}
 	if c.asked.reader == "" {
-		return cli.Usage(cmd, "--author needs --reader")
+		return cli.Usage(cmd, "--author and --recall need --reader")
+	}
+	recall, ok := size.Parse(c.asked.recall)
+	if !ok || recall > 0 && recall < lab.LeastRecall {
+		return cli.Usage(cmd, "--recall: got %q; want the most tokens of a session, at least %d, as %s; 0 is no recall", c.asked.recall, lab.LeastRecall, size.Units)
 	}
 	if len(c.budgets) == 0 && len(c.windows) == 0 {
 		c.budgets = []string{readerBudget}
@@ -57,7 +60,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if err != nil {
 		return cli.Usage(cmd, "--strategies: %w", err)
 	}
-	o := &lab.ReaderOptions{Options: *opts}
+	o := &lab.ReaderOptions{Options: *opts, Recall: int(recall)}
 	if o.Reader, err = open.Models.Model("", c.asked.reader); err != nil {
 		return cli.Usage(cmd, "--reader: %w", err)
 	}
@@ -87,7 +90,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if c.output == "json" {
 		err = errors.Join(err, r.WriteJSON(&b))
 	} else if r.Sessions > 0 {
-		writeReader(&b, r, c.output == "md", term.Width(a.Stdout))
+		writeReader(&b, r, c, term.Width(a.Stdout))
 	}
 	text := b.String()
 	if c.output == "json" {
@@ -121,46 +124,20 @@ func agreeToRead(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item
 }
 
 // writeReader writes a table for every budget.
-func writeReader(w io.Writer, r *lab.ReaderReport, md bool, width int) {
+func writeReader(w io.Writer, r *lab.ReaderReport, c *comparison, width int) {
 	for _, budget := range r.Budgets {
-		heads := []string{"strategy", ">tokens", ">answered"}
-		for _, k := range r.Kinds {
-			heads = append(heads, ">"+k)
+		heads, rows := r.Table(budget)
+		table := term.NewTable(heads...)
+		for _, row := range rows {
+			table.Row(row...)
 		}
-		table := term.NewTable(append(heads, ">wrong", ">could go on")...)
-		var names []string
-		lines := map[string]*struct{ n, tokens, wrong, yes, partly int }{}
-		for i := range r.Answers {
-			x := &r.Answers[i]
-			if x.Budget != budget {
-				continue
-			}
-			l := lines[x.Strategy]
-			if l == nil {
-				l = &struct{ n, tokens, wrong, yes, partly int }{}
-				lines[x.Strategy] = l
-				names = append(names, x.Strategy)
-			}
-			l.n, l.tokens, l.wrong = l.n+1, l.tokens+x.Tokens, l.wrong+x.Wrong
-			switch x.GoOn {
-			case "yes":
-				l.yes++
-			case "partly":
-				l.partly++
-			}
-		}
-		for _, name := range names {
-			l := lines[name]
-			row := []any{name, size.Group(l.tokens / l.n), r.Answered(budget, name, "")}
-			for _, k := range r.Kinds {
-				row = append(row, r.Answered(budget, name, k))
-			}
-			table.Row(append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))...)
-		}
-		printTable(w, table, "budget "+budget+": questions answered", md, width)
+		printTable(w, table, "budget "+budget+": questions answered", c.output == "md", width)
 	}
 	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. In brackets a 95 %% interval over sessions; one reader a view: differences\nunder 0.05 are noise.\n",
 		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))
+	if c.asked.recall != "0" {
+		term.Printf(w, "+ recall: may recall up to %s tokens of a session; recalled is their mean, in vain are recalls that returned nothing. Views without numbers have none.\n", c.asked.recall)
+	}
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Hinder != "" {
 			term.Printf(w, "hindered by %s in %s: %s\n", x.Strategy, plain.Line(x.Session), plain.Line(x.Hinder))
