@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -51,9 +52,9 @@ func said(body []byte) string {
 
 // A quiz is a vendor whose model asks for words of the history, reads them from what a reader sees, and grades.
 type quiz struct {
-	server                    *modeltest.Server
-	mu                        sync.Mutex
-	authors, readers, graders int
+	server                              *modeltest.Server
+	mu                                  sync.Mutex
+	authors, readers, graders, accounts int
 	// recall, if not nil, returns the recalls for words that a reader does not see; nil to answer.
 	recall     func(unseen []string, seen string) any
 	recalled   []string                 // everything that was recalled in a prompt
@@ -66,31 +67,35 @@ var (
 	asksWord = regexp.MustCompile(`(?m)^(\d+)\. which word is (\S+) backwards\?`)
 )
 
-// serveQuiz starts the vendor, and configures its model as own and, without a key, as keyless.
+// serveQuiz starts the vendor, and configures its model as own.
 func serveQuiz(t *testing.T, q *quiz) *quiz {
 	t.Helper()
 	q.server = modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		requests := q.server.Requests() // they come one after the other
-		out, _ := json.Marshal(q.answer(t, said(requests[len(requests)-1].Body)))
-		text := "```json\n" + string(out) + "\n```"
+		answer := q.answer(t, said(requests[len(requests)-1].Body))
+		text, is := answer.(string)
+		if !is {
+			out, _ := json.Marshal(answer)
+			text = "```json\n" + string(out) + "\n```"
+		}
 		if q.garble != nil {
 			text = q.garble(text)
 		}
 		modeltest.Stream(modeltest.Anthropic(text)...)(w, r)
 	})
 	t.Setenv("READER_KEY", "none")
+	t.Setenv("ANTHROPIC_API_KEY", "")
 	must(t, os.Mkdir("condense", 0o700)) // the user's own, which is trusted
 	must(t, os.WriteFile("condense/condense.yaml", []byte(`
 models:
   own: {api: anthropic, model: claude-haiku-4-5, base_url: "`+q.server.URL+`", api_key_env: READER_KEY}
-  keyless: {api: anthropic, model: claude-haiku-4-5, base_url: "`+q.server.URL+`", api_key_env: READER_KEY_THAT_NOBODY_SET}
 `), 0o600))
 	return q
 }
 
-func (q *quiz) calls() int { return q.authors + q.readers + q.graders }
+func (q *quiz) calls() int { return q.authors + q.readers + q.graders + q.accounts }
 
 func (q *quiz) answer(t *testing.T, text string) any {
 	for _, name := range q.strategies {
@@ -137,8 +142,8 @@ func (q *quiz) answer(t *testing.T, text string) any {
 		q.graders++
 		return graded(text)
 	}
-	t.Errorf("an unknown request: %.300s", text)
-	return nil
+	q.accounts++
+	return "## Request\n- The user wants the work to be finished.\n\n## Next step\n- Go on with the tests.\n"
 }
 
 // graded grades answers that are the right word, or not.
@@ -206,6 +211,7 @@ type readerReport struct {
 	Usage    struct{ Calls int }
 	Answers  []struct {
 		Strategy string
+		Tokens   int
 		Points   map[string]float64
 		Asked    map[string]int
 		Recall   *struct{ Tokens, Calls, Vain int }
@@ -283,7 +289,9 @@ func TestCompareReaderRecalls(t *testing.T) {
 	encoding, err := tokens.Open(tokens.O200kBase)
 	must(t, err)
 	q.recalled = nil
-	q.recall = func([]string, string) any { return []any{map[string]any{"what": "m1-m9", "tokens": 100}, map[string]any{"grep": "a"}} } // never stops
+	q.recall = func([]string, string) any {
+		return []any{map[string]any{"what": "m1-m9", "tokens": 100}, map[string]any{"grep": "a"}}
+	} // never stops
 	report = reported(t, cmd("--recall", "300", "--yes", "-o", "json", "--quiet"))
 	if len(q.recalled) == 0 || report.Sessions == 0 {
 		t.Fatalf("nothing was recalled: %+v", report)
@@ -294,7 +302,7 @@ func TestCompareReaderRecalls(t *testing.T) {
 		}
 	}
 	q.garble = func(string) string { return `{"recall": ["m1"]}` } // though it may not any more
-	if got := cmd("--recall", "200", "--yes"); !strings.Contains(got, "smart/balanced + recall: the reader answers no question") {
+	if got := cmd("--recall", "200", "--yes"); !strings.Contains(got, "no smart/balanced + recall in demo:swe-smith") || !strings.Contains(got, "the reader answers no question") {
 		t.Errorf("got\n%s", got)
 	}
 	before, q.garble = q.calls(), nil
@@ -310,6 +318,49 @@ func TestCompareReaderRecalls(t *testing.T) {
 		t.Error(got)
 	}
 	if got := cmd("--recall", "0", "--yes"); strings.Contains(got, "+ recall") || !strings.Contains(got, "questions answered") {
+		t.Error(got)
+	}
+}
+
+// TestCompareReaderArms: the agent's own compaction is an arm where a session records one, and else that is said. Strategies that name no
+// model have the reader's. One whose model fails has no answers: those of the truncation that follows it are not its own.
+func TestCompareReaderArms(t *testing.T) {
+	alone(t)
+	q := serveQuiz(t, &quiz{})
+	cmd := func(more ...string) string {
+		return in(t, append([]string{"compare", "demo:swe-smith", "demo:context-evaluator", "--cache", "cache", "--reader", "own", "--yes", "--quiet"}, more...)...)
+	}
+	text := cmd("-o", "json")
+	report, sessions := reported(t, text), map[string]int{}
+	for _, a := range report.Answers {
+		sessions[a.Strategy]++
+		if a.Tokens == 0 {
+			t.Errorf("%s has an empty view", a.Strategy)
+		}
+	}
+	want := map[string]int{"smart/balanced": 2, "headtail": 2, "native": 2, "handover": 2, "recorded": 1}
+	if report.Sessions != 2 || !maps.Equal(sessions, want) || q.accounts == 0 || q.authors != 2 {
+		t.Errorf("%d sessions, answers %v, %d accounts, %d authors\n%s", report.Sessions, sessions, q.accounts, q.authors, text)
+	}
+	if !strings.Contains(text, "no recorded in demo:swe-smith") || !strings.Contains(text, "no compaction by the agent is recorded") {
+		t.Error(text[strings.LastIndex(text, "}"):])
+	}
+	q.garble = func(text string) string {
+		if strings.HasPrefix(text, "##") {
+			return ""
+		}
+		return text
+	}
+	before := q.authors
+	if got := cmd("--strategies", `account=handover{"tokens":777},smart/balanced`); !strings.Contains(got, "no account in demo:swe-smith") || strings.Contains(got, "hindered by account") || q.authors != before+1 {
+		t.Errorf("%d authors\n%s", q.authors, got)
+	}
+	must(t, os.WriteFile("condense/condense.yaml", fmt.Appendf(nil, "models: {own: {api: anthropic, model: claude-sonnet-4-5, base_url: %q, api_key_env: READER_KEY}}", q.server.URL), 0o600))
+	before = q.readers
+	if cmd("--strategies", "smart/balanced"); q.readers == before {
+		t.Error("the answers of another model are those of this one")
+	}
+	if got := cmd("--reader", "anthropic/claude-haiku-4-5"); !strings.Contains(got, "--reader: the environment variable ANTHROPIC_API_KEY is not set") {
 		t.Error(got)
 	}
 }

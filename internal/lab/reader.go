@@ -84,7 +84,10 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 	if opts.Author == nil || opts.Reader == nil {
 		return nil, errors.New("a comparison with a reader needs two models: one that writes the questions and one that answers them")
 	}
-	v := &interviews{runner: &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}, author: opts.Author, reader: opts.Reader, recall: opts.Recall, said: map[string]string{}}
+	v := &interviews{
+		runner: &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()},
+		author: opts.Author, reader: opts.Reader, recall: opts.Recall, said: map[string]string{},
+	}
 	v.report = &ReaderReport{Format: readerFormat, Author: opts.Author.Info().Name, Reader: opts.Reader.Info().Name}
 	for _, k := range questionKinds {
 		v.report.Kinds = append(v.report.Kinds, k.Name)
@@ -103,7 +106,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 // session asks about one session. It fails only if ctx is done or the cost limit is reached.
 func (v *interviews) session(ctx context.Context, it Item) error {
 	skip := func(reason string) error {
-		v.report.Skipped = append(v.report.Skipped, SkippedReader{it.Name, reason})
+		v.report.Skipped = append(v.report.Skipped, SkippedReader{it.Name, reason, ""})
 		return ctx.Err()
 	}
 	s, counter, err := v.read(it)
@@ -116,12 +119,12 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 	cuts := score.Cuts(s, counter)
 	asked := false
 	for _, budget := range v.opts.Budgets {
-		tasks := budget.tasks(s, cuts, counter)
-		if len(tasks) == 0 {
+		t, ok := v.choose(s, budget, cuts, counter)
+		if !ok {
 			continue
 		}
 		w := &sessionWork{runner: v.runner, session: s, counter: counter, hash: sessionHash(s)}
-		err := v.task(ctx, w, it.Name, tasks[len(tasks)-1])
+		err := v.task(ctx, w, it.Name, t)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -135,6 +138,28 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 	}
 	v.report.Sessions++
 	return nil
+}
+
+// choose returns the last cut. If the agent's own compaction is among the strategies, that is the last one of the session that the author
+// can read, at the same share of the tokens.
+func (v *interviews) choose(s *score.Session, b Budget, cuts []score.Cut, c core.Counter) (task, bool) {
+	tasks := b.tasks(s, cuts, c)
+	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.strategies, func(s Strategy) bool { return s.recorded() }) {
+		for _, t := range (Budget{Share: b.Share, Real: true}).tasks(s, cuts, c) {
+			most := 0
+			for i := range t.cut.End {
+				most += s.Messages[i].Tokens
+			}
+			if window := v.author.Info().Window; window == 0 || most+most/8+len(s.Messages)*4 < window {
+				t.budget = b.String()
+				tasks = append(tasks, t)
+			}
+		}
+	}
+	if len(tasks) == 0 {
+		return task{}, false
+	}
+	return tasks[len(tasks)-1], true
 }
 
 // A question is an author's question about a session.
@@ -173,16 +198,27 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	if err != nil {
 		return err
 	}
+	memory, err := conversationOf(t.cut.Prefix())
+	if err != nil {
+		return err
+	}
 	var (
 		views    []ReaderAnswers
 		readings []reading
 	)
+	missing := func(strategy string, err error) error {
+		v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		return ctx.Err()
+	}
 	ask := func(strategy string, view *seen, back *recaller) error {
 		r, err := v.answers(ctx, w, view, questions, back)
 		if err != nil {
-			return fmt.Errorf("%s: %w", strategy, err)
+			return missing(strategy, err)
 		}
-		a := ReaderAnswers{Session: name, Source: w.session.Source, Budget: t.budget, Strategy: strategy, Tokens: view.Tokens, Points: map[string]float64{}, Asked: map[string]int{}, GoOn: r.GoOn, Hinder: r.Hindered}
+		a := ReaderAnswers{
+			Session: name, Source: w.session.Source, Budget: t.budget, Strategy: strategy, Tokens: view.Tokens,
+			Points: map[string]float64{}, Asked: map[string]int{}, GoOn: r.GoOn, Hinder: r.Hindered,
+		}
 		if back != nil {
 			a.Recall = &back.Recalled
 		}
@@ -193,21 +229,17 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		s := &v.strategies[i]
 		view, err := v.view(ctx, w, name, t, s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
+			err = missing(s.Name, err)
+		} else if err = ask(s.Name, view, nil); err == nil && v.recall > 0 && view.Recalls {
+			back := &recaller{state: mcpserver.State{Conversation: memory}, counter: w.counter, left: v.recall}
+			err = ask(s.Name+withRecall, view, back)
 		}
-		if err := ask(s.Name, view, nil); err != nil {
+		if err != nil {
 			return err
 		}
-		if v.recall > 0 && view.Recalls {
-			c, err := conversationOf(t.cut.Prefix())
-			if err != nil {
-				return err
-			}
-			back := &recaller{state: mcpserver.State{Conversation: c}, counter: w.counter, left: v.recall}
-			if err := ask(s.Name+withRecall, view, back); err != nil {
-				return err
-			}
-		}
+	}
+	if len(readings) == 0 {
+		return errors.New("no strategy has a result")
 	}
 	grades, err := v.grades(ctx, w, questions, readings)
 	if err != nil || v.dry {
@@ -279,7 +311,7 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 			return &k, nil
 		}
 	}
-	if v.dry {
+	if v.dry && !s.recorded() {
 		u := core.Usage{}
 		for _, c := range s.providers() {
 			if e, err := core.EstimateCost(ctx, c.Provider, b.request(b.shown()).Clone()); err == nil {
@@ -294,8 +326,11 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 		return nil, err
 	}
 	v.spend(out.Usage)
-	if o, why := outcome(out); o == core.OutcomeFailed || o == core.OutcomeRejected {
-		return nil, errors.New(why)
+	failed, why, _ := setbacks(out)
+	if failed > 0 && !slices.ContainsFunc(out.Attempts, func(a core.Attempt) bool {
+		return a.Err == nil && a.Provider != s.Truncation && a.TokensAfter < a.TokensBefore
+	}) {
+		return nil, errors.New(why) // the view is that of truncation
 	}
 	c, err := conversationOf(t.cut.Prefix())
 	if err != nil {
@@ -305,7 +340,7 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	for i := range out.Messages {
 		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
 	}
-	if key != "" {
+	if key != "" && failed == 0 {
 		err = v.cache.put(key, k)
 	}
 	return k, err
@@ -376,7 +411,8 @@ func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\nreader %d %q %d\n%s\n%s", cacheVersion, readerFormat, gen.Info().Name, p.MaxOutput, p.System, text))
+	about := fmt.Sprintf("%s\nreader %d %q %d\n%s\n", cacheVersion, readerFormat, gen.Info().Name, p.MaxOutput, p.System)
+	sum := sha256.Sum256(append([]byte(about), text...))
 	key := hex.EncodeToString(sum[:])
 	said, before := v.said[key]
 	if (before || v.cache != nil && v.cache.get(key, &said)) && (readJSON(said, out) == nil && check() == nil || said == "") {

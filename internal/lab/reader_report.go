@@ -33,10 +33,11 @@ type ReaderReport struct {
 	Cached   int             `json:"cached"` // answers of models that were in the cache
 }
 
-// A SkippedReader is a session that was not read, with the reason.
+// A SkippedReader is a session that was not read, or only not with one strategy, with the reason.
 type SkippedReader struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	Name     string `json:"name"`
+	Reason   string `json:"reason"`
+	Strategy string `json:"strategy,omitempty"`
 }
 
 // ReaderAnswers are one reader's answers to the questions about one session.

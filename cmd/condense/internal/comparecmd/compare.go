@@ -38,13 +38,13 @@ type comparison struct {
 	jobs, rounds, repeat                int
 	roundsFormat                        string
 	maxUSD                              float64
-	yes, perMode, quiet                 bool
+	perMode, quiet                      bool
 	byFolder                            bool
 	replay                              bool
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
-	asked                               struct{ reader, author, recall string }
+	asked                               cli.Reading
 	others                              othersFlags
 }
 
@@ -68,6 +68,7 @@ A strategy is, with commas between several:
   NAME+NAME         one after the other
   profile:NAME      the chain of a profile
   mode:NAME         the chain of a mode
+  recorded          the agent's own compaction, where a session records one (--budgets real)
   LABEL=...         any of these under another name
   all               every preset of the built-in strategies that needs no language model, and masking
                     of as many old results as the budget requires
@@ -77,7 +78,8 @@ earlier in the list, leaves as its budget. LABEL=external["program","argument"] 
 {"messages"}. Its output is measured whether or not it is valid.
 
 With --reader, a model writes questions about each session, other calls answer them from every strategy's result, and the
-first model grades the answers without knowing their strategy. The cost is printed first.
+first model grades the answers without knowing their strategy. The cost is printed first. Strategies that name no model
+have the reader's. The default is smart/balanced,headtail,recorded,native,handover.
 
 With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
 settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
@@ -96,6 +98,7 @@ them.`,
 	}
 	c.sharedFlags(cmd)
 	c.others.add(cmd)
+	c.asked.AddFlags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
@@ -112,11 +115,7 @@ them.`,
 	f.IntVar(&c.fixed, "fixed", lab.AssumedFixed, "with --replay, `tokens` of the system prompt and the tools where a session records none")
 	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over folders, or projects in names such as PROJECT--NAME: sessions of one are alike")
-	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
-	f.StringVar(&c.asked.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
-	f.StringVar(&c.asked.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
-	f.StringVar(&c.asked.recall, "recall", "0", "with --reader, the most `tokens` of a session that the reader may recall by the numbers of a view, or by words")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
@@ -142,7 +141,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.replay {
 		return replay(a, cmd, c, paths)
 	}
-	if c.asked.reader != "" || c.asked.author != "" || cmd.Flags().Changed("recall") {
+	if c.asked.Reader != "" || c.asked.Author != "" || cmd.Flags().Changed("recall") {
 		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
@@ -227,7 +226,7 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	models := a.Models()
 	models.Own = own
 	return h, &strategies.Opener{
-		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Path: cli.FromHere,
+		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Model: a.Model, Path: cli.FromHere,
 		Models: resolver.NewModels(conf, models),
 	}, nil
 }

@@ -53,7 +53,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	}
 	policies = append(policies, peers.policies()...)
 	for i := range policies {
-		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.yes {
+		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.asked.Yes {
 			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and the cost is not known in advance: agree with --yes", policies[i].Name)
 		}
 	}
