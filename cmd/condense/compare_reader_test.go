@@ -3,15 +3,19 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/tokens"
 )
@@ -362,6 +366,48 @@ func TestCompareReaderArms(t *testing.T) {
 	}
 	if got := cmd("--reader", "anthropic/claude-haiku-4-5"); !strings.Contains(got, "--reader: the environment variable ANTHROPIC_API_KEY is not set") {
 		t.Error(got)
+	}
+}
+
+// TestJudgeAsksReaders: a plugin that works is read beside smart and truncation, and the answers are on every form of its card; the cost is
+// said before. Without the flag, or about a plugin that does nothing, no model is asked.
+func TestJudgeAsksReaders(t *testing.T) {
+	testkit.Process(t)
+	plugin := filepath.Join(t.TempDir(), "plugin")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
+		t.Fatalf("build the plugin: %v\n%s", err, out)
+	}
+	alone(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	q := serveQuiz(t, &quiz{strategies: []string{"smart", "slidingwindow"}})
+	judge := func(does string, more ...string) string {
+		return in(t, append([]string{"plugin", "judge", plugin, "--sessions", "demo:entire", "--settings", `{"do":"` + does + `"}`}, more...)...)
+	}
+	if got := judge("results"); strings.Contains(got, "readers") || q.calls() != 0 {
+		t.Errorf("%d calls, and\n%s", q.calls(), got)
+	}
+	if got := judge("results", "--reader", "own"); !strings.Contains(got, "1 session to read: at most 5 model calls") || !strings.Contains(got, "agree with --yes") || q.calls() != 0 {
+		t.Fatalf("%d calls, and\n%s", q.calls(), got)
+	}
+	if got := judge("nothing", "--reader", "own", "--yes"); !strings.Contains(got, `no reader is asked about a plugin whose verdict is "does nothing"`) || q.calls() != 0 {
+		t.Errorf("%d calls, and\n%s", q.calls(), got)
+	}
+	if got := judge("results", "--reader", "nobody"); !strings.Contains(got, `--reader: there is no language model "nobody"`) {
+		t.Error(got)
+	}
+	for _, form := range []string{"text", "html", "json"} {
+		got := html.UnescapeString(judge("results", "--reader", "own", "--recall", "1k", "--yes", "--as", form))
+		for _, want := range []string{"works", "the plugin", "slidingwindow", "smart/balanced + recall"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", form, want, got)
+			}
+		}
+		if form != "json" && !strings.Contains(got, "1 session to a quarter, asked and graded by claude-haiku-4-5 at 127.0.0.1") {
+			t.Errorf("%s: no readers in\n%s", form, got)
+		}
+	}
+	if q.authors != 1 || q.readers != 4 || q.graders != 1 {
+		t.Errorf("%d authors, %d readers, %d graders", q.authors, q.readers, q.graders)
 	}
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,7 @@ import (
 type Reading struct {
 	Reader, Author, Recall string
 	Yes                    bool
+	MaxUSD                 float64
 }
 
 // AddFlags adds the flags to a command.
@@ -25,10 +28,16 @@ func (r *Reading) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&r.Reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
 	f.StringVar(&r.Author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&r.Recall, "recall", "0", "with --reader, the most `tokens` of a session that the reader may recall by the numbers of a view, or by words")
+	f.Float64Var(&r.MaxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "do not ask before spending money")
 }
 
-// Options sets the models and the limit of o. A model that cannot be called is an error.
+// Asked reports whether any flag of readers is set.
+func (r *Reading) Asked(cmd *cobra.Command) bool {
+	return r.Reader != "" || r.Author != "" || cmd.Flags().Changed("recall")
+}
+
+// Options sets the models and limits of o. A model that cannot be called is an error.
 func (r *Reading) Options(cmd *cobra.Command, models strategies.Models, o *lab.ReaderOptions) error {
 	if r.Reader == "" {
 		return Usage(cmd, "--author and --recall need --reader")
@@ -37,7 +46,7 @@ func (r *Reading) Options(cmd *cobra.Command, models strategies.Models, o *lab.R
 	if !ok || recall > 0 && recall < lab.LeastRecall {
 		return Usage(cmd, "--recall: got %q; want the most tokens of a session, at least %d, as %s; 0 is no recall", r.Recall, lab.LeastRecall, size.Units)
 	}
-	o.Recall = int(recall)
+	o.Recall, o.MaxUSD = int(recall), r.MaxUSD
 	for _, m := range []struct {
 		flag, name string
 		to         *model.Generator
@@ -87,6 +96,22 @@ func (r *Reading) Agree(a *App, cmd *cobra.Command, items []lab.Item, list []lab
 		return errors.New("not agreed; nothing was spent")
 	}
 	return nil
+}
+
+// CacheDir returns the folder that --cache means, or "" for none. Without a home folder there is no default.
+func CacheDir(name string) (string, error) {
+	switch name {
+	case "none":
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", nil //nolint:nilerr // see above
+		}
+		return filepath.Join(dir, "condense", "compare"), nil
+	default:
+		return name, os.MkdirAll(name, 0o700)
+	}
 }
 
 // SkippedBy prints the sessions that were not read, and the strategies without an answer.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -37,7 +35,6 @@ type comparison struct {
 	seed                                uint64
 	jobs, rounds, repeat                int
 	roundsFormat                        string
-	maxUSD                              float64
 	perMode, quiet                      bool
 	byFolder                            bool
 	replay                              bool
@@ -113,7 +110,6 @@ them.`,
 	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
 	f.IntVar(&c.fixed, "fixed", lab.AssumedFixed, "with --replay, `tokens` of the system prompt and the tools where a session records none")
-	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over folders, or projects in names such as PROJECT--NAME: sessions of one are alike")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
@@ -141,7 +137,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.replay {
 		return replay(a, cmd, c, paths)
 	}
-	if c.asked.Reader != "" || c.asked.Author != "" || cmd.Flags().Changed("recall") {
+	if c.asked.Asked(cmd) {
 		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
@@ -268,7 +264,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
 	opts := &lab.Options{
 		Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, Repeat: c.repeat,
-		ByFolder: c.byFolder, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD,
+		ByFolder: c.byFolder, RoundsFormat: c.roundsFormat, MaxUSD: c.asked.MaxUSD,
 	}
 	for _, text := range c.modeOf {
 		rule, err := lab.ParseModeRule(text)
@@ -311,8 +307,8 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	if c.repeat < 1 && cmd.Flags().Changed("repeat") {
 		return nil, nil, cli.Usage(cmd, "--repeat: %d is less than 1", c.repeat)
 	}
-	if !(c.maxUSD >= 0) {
-		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.maxUSD)
+	if !(c.asked.MaxUSD >= 0) {
+		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.asked.MaxUSD)
 	}
 	if c.tokenizer != "" {
 		if _, err := tokens.Open(c.tokenizer); err != nil {
@@ -331,22 +327,6 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 			return nil, nil, cli.Usage(cmd, "--fail-on: %s needs --against: it is about a difference", cond.Text)
 		}
 	}
-	opts.Cache, err = c.cacheDir()
+	opts.Cache, err = cli.CacheDir(c.cache)
 	return opts, conditions, err
-}
-
-// cacheDir returns the folder of the cache, or "" for none. Without a home folder there is no default.
-func (c *comparison) cacheDir() (string, error) {
-	switch c.cache {
-	case "none":
-		return "", nil
-	case "":
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return "", nil //nolint:nilerr // see above
-		}
-		return filepath.Join(dir, "condense", "compare"), nil
-	default:
-		return c.cache, os.MkdirAll(c.cache, 0o700)
-	}
 }
