@@ -164,7 +164,7 @@ func TestHandoverKeepsTheUsersWords(t *testing.T) {
 	}
 }
 
-// TestHandoverBesideManyWords: where an account does not fit beside what the user said, half of it does.
+// TestHandoverBesideManyWords: where an account does not fit beside what the user said, a third of the room is left to it.
 func TestHandoverBesideManyWords(t *testing.T) {
 	t.Parallel()
 	var m []core.Message
@@ -178,7 +178,7 @@ func TestHandoverBesideManyWords(t *testing.T) {
 	res := condense(t, openHandover(t, `{"unknown": 1, "share": 0.7}`, &clerk{info: model.Info{Window: 1 << 20}, answer: writes(account)}), req)
 	text := textOf(res.Messages...)
 	if n, said := strings.Count(text, "was made and"), strings.Count(text, "Move service"); n < 10 || n > 30 || said != 40 {
-		t.Errorf("%d of 40 items of the account and %d of 40 messages of the user are left", n, said)
+		t.Errorf("%d of 40 items of the account and %d of 40 messages of the user stay", n, said)
 	}
 }
 
