@@ -370,6 +370,42 @@ func TestHandoverReadsTwiceRatherThanLess(t *testing.T) {
 	}
 }
 
+// TestHandoverAsksForWhatFits: the next account is asked for what fits beside the one before, so that its items need not go.
+func TestHandoverAsksForWhatFits(t *testing.T) {
+	t.Parallel()
+	step := func(i int) string {
+		return fmt.Sprintf("step %c%c was made and its result is what had to be expected", 'a'+i/20, 'a'+i%20)
+	}
+	full := "## Files\n"
+	for i := range 70 {
+		full += "- " + step(i) + "\n"
+	}
+	gen := &clerk{info: model.Info{Window: 1 << 20}, answer: writes(full)}
+	p := openHandover(t, `{"unknown": 1}`, gen)
+	req := coretest.Request(turns(8), 3000)
+	first := condense(t, p, req)
+	for i := range first.Messages {
+		first.Messages[i].ID = fmt.Sprintf("new%d", i)
+	}
+	before := first.Messages[0].Tokens
+	gen.answer = writes("## Files\n- run 6 is to be made again\n")
+	next := coretest.Conversation(tool("next", "bash", `{"command":"run 70"}`, code(70, 3000))...)
+	for i := range next {
+		next[i].ID = fmt.Sprintf("next%d", i)
+	}
+	second := condense(t, p, coretest.Request(append(first.Messages, next...), 3000))
+	largest := 3000 * 6 / 10
+	if asked := gen.asks[1].MaxOutput; before < largest/2 || asked > largest-before+20 || asked < largest/4 {
+		t.Errorf("an account of %d of %d tokens stands, and %d more are asked for", before, largest, asked)
+	}
+	text := textOf(second.Messages[0])
+	for i := range 70 {
+		if !strings.Contains(text, step(i)) {
+			t.Errorf("%q is gone", step(i))
+		}
+	}
+}
+
 // TestHandoverOverFiveRounds: facts that stay true stay, whether the model follows its instructions, writes everything again and
 // forgets a third,
 // or withdraws all it can; what it invents is marked in every round, and what changed is named.
