@@ -208,8 +208,8 @@ func (x extraction) renderLines(b *strings.Builder, pass *Passage, extract *extr
 			if line.template {
 				alike++
 			}
-			if line.void && len(line.Text) >= opaqueLine {
-				runs += len(line.Text)
+			if _, end := opaque(line.Text, opaqueLine); line.void && end > 0 && end == len(line.Text) { // others are void because no file has them any more
+				runs += end
 			}
 			continue
 		}
