@@ -101,7 +101,6 @@ var ladders = map[string]string{
 	"internal/search":                  "builder>Index",
 	"internal/tree":                    "jsonReader>budget yamlReader>budget",
 	"providers/native":                 "settings>Config",
-	"providers/smart":                  "accounting>Provider chooser>work cutter>work digester>work hider>work historian>work referrer>work",
 	"providers/smart/internal/account": "Update>Checks",
 	"tokens":                           "Counter>Encoding worker>bpe",
 	"transcript/internal/claudecode":   "sessionWriter>sessionFile",
