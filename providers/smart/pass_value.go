@@ -77,9 +77,11 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
 	}
 	res, err := value.Shorten(ctx, before, o)
-	if err == nil && res.Lost > 0 && len(head) > 0 { // the user's words go last
-		head = nil
-		o.Room, o.Words, o.Limit, o.Account, o.Shares = o.Room+above, o.Words+above, o.Limit+above, "", &shares
+	// The user's words go last, but a third of the room is left to what the account has of all epochs.
+	if err == nil && res.Lost > 0 && len(head) > 0 && (told == "" || above > w.room/3) {
+		head, o.Account = w.third(told)
+		less := above - core.TotalTokens(head)
+		o.Room, o.Words, o.Limit, o.Shares = o.Room+less, o.Words+less, o.Limit+less, &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
 	if err == nil {
@@ -94,6 +96,18 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	}
 	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
 	return nil
+}
+
+// third returns a head of an account that takes a third of the room, and that.
+func (w chooser) third(text string) ([]core.Message, string) {
+	const part = 3
+	a := account.Read(text)
+	if a.Fit(w.room/part, w.count); len(a.Items) == 0 {
+		return nil, ""
+	}
+	m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(a.Text())}}
+	m.Tokens = core.MessageTokens(w.req.Counter, m)
+	return []core.Message{m}, a.Text()
 }
 
 // besideRequest returns res, the result for messages, or one with less of all else if the user's newest request returns to it, cut as short
@@ -226,12 +240,12 @@ func (w chooser) shortenNewestCalls() {
 }
 
 // withoutHead returns the conversation as it is now, and separately the digest and the account at its head.
-// These are kept unless they take more than half of the room, and lines that they repeat need not be.
+// These are kept unless the account takes three quarters of the room, and lines that they repeat need not be.
 func (w chooser) withoutHead() (rest, head []core.Message) {
 	rest = w.result()
 	n := systems(rest)
 	end := n
-	for end < len(rest) && (isDigest(&rest[end]) || isAccount(&rest[end]) && rest[end].Tokens < w.room/2) {
+	for end < len(rest) && (isDigest(&rest[end]) || isAccount(&rest[end]) && rest[end].Tokens < w.room*3/4) {
 		end++
 	}
 	head = slices.Clone(rest[n:end])
