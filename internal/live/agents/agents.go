@@ -29,6 +29,8 @@ type Agent struct {
 	Volatile []wire.Volatile
 	// Reminders are how texts of the system begin that the agent repeats in the conversation; only the newest counts.
 	Reminders []string
+	// Deferred is what comes, as JSON, before the list of servers whose tools the model finds and loads by itself.
+	Deferred string
 
 	userAgents []string // how the header User-Agent begins
 	head       []byte   // a few words near the beginning of the system prompt

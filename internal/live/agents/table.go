@@ -35,11 +35,12 @@ var all = []Agent{
 	},
 	{
 		Name: "codex", Title: "Codex", Command: "codex",
-		Get: "npm install -g @openai/codex", Tested: "0.169.0",
+		Get: "npm install -g @openai/codex", Tested: "0.171.0",
 		userAgents: []string{"codex_", "codex-", "Codex"},
 		sessions:   []string{"Session-Id", "Session_id"},
 		subAgents:  []string{"Thread-Id"},
 		summaries:  []string{"You are performing a CONTEXT CHECKPOINT COMPACTION"},
+		Deferred:   `eferred tool namespaces:\n`, // Deferred, Added deferred
 	},
 	{
 		Name: "opencode", Title: "OpenCode", Command: "opencode",
