@@ -2,6 +2,7 @@ package live
 
 import (
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
@@ -21,6 +22,9 @@ const (
 	CompactUpstream = upstream.CompactUpstream
 	CompactGateway  = upstream.CompactGateway
 )
+
+// An AgentLimit is what an agent knows about a model, in tokens: its window, and the size at which it condenses by itself.
+type AgentLimit = agents.Limit
 
 type (
 	// Stats are the statistics of a gateway.

@@ -134,6 +134,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	if err != nil {
 		return err
 	}
+	flags.knows = readOwn(cmd.Context(), agent, program, command[1:])
 	later := &laterWriter{to: a.Stderr} // the screen is the agent's while it runs
 	quietApp := *a
 	quietApp.Stderr = later
@@ -176,10 +177,10 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		return errors.Join(err, server.Close())
 	}
 	defer func() { err = errors.Join(err, start.remove()) }()
-	if note := unsigned(agent, g.settings.Bedrock.Sign); note != "" {
-		start.notes = append(start.notes, note)
+	if !quiet && !g.settings.Observe && talks(agent, command[1:]) {
+		start.notes = append(start.notes, flags.knows.first(g.Gateway)...)
 	}
-	for _, note := range start.notes {
+	for _, note := range append(start.notes, unsigned(agent, g.settings.Bedrock.Sign)...) {
 		term.Printf(a.Stderr, "condense: %s\n", note)
 	}
 	later.hold()
