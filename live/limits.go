@@ -226,17 +226,20 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 
 // inSystem reports whether a phrase is in the system prompt or in a system message.
 func inSystem(r *wire.Request, phrase string) bool {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(phrase) != nil {
-		return false
-	}
-	raw := bytes.Trim(bytes.TrimSpace(b.Bytes()), `"`)
+	raw := escaped(phrase)
 	if bytes.Contains(r.System, raw) {
 		return true
 	}
 	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
 		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
 	})
+}
+
+// escaped returns a text as it is in JSON, as clients usually write it.
+func escaped(text string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // of a string
+	return b.Bytes()[1 : b.Len()-2]
 }

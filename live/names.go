@@ -49,6 +49,9 @@ type (
 	Window = stats.Window
 )
 
+// Advice says what to do about a [Failure] with this reason; empty if only the reason says it.
+func Advice(reason string) string { return stats.Advice(reason) }
+
 // Replaced is the outcome of an [Attempt] by a provider that would have taken too long.
 const Replaced = stats.Replaced
 

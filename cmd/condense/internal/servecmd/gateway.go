@@ -38,7 +38,6 @@ type gateway struct {
 	upstreams map[string]string // for vendors without a configured one
 	plain     []string          // upstreams whose paths have no /v1
 	recall    bool
-	alone     bool
 	knows     *knowing      // with alone
 	folder    string        // begins the paths of wrap's page; empty without one
 	ready     chan struct{} // closed when Gateway is set, or never will be
@@ -236,6 +235,9 @@ func (g *gateway) changed(before, after *config.Config) {
 		return
 	}
 	old, s := before.Serve(), after.Serve()
+	if keys := config.Changed(before, after); len(keys) > 0 {
+		g.log.Info("the configuration has changed", "keys", strings.Join(keys, ", "))
+	}
 	opts, err := g.options(after)
 	switch r := g.recorder.Load(); {
 	case err != nil:

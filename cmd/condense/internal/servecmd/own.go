@@ -85,7 +85,7 @@ type knowing struct {
 func readOwn(ctx context.Context, agent *agents.Agent, program string, args []string) *knowing {
 	p := pointOf(agent)
 	o, k := p.Own, &knowing{agent: agent, windows: map[string]int{}}
-	if o == nil {
+	if o == nil || !talks(agent, args) {
 		return k
 	}
 	files := slices.Concat(p.Settings, o.Files)
@@ -128,7 +128,7 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	const patience, most = 3 * time.Second, 8 << 20
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, o.List...)
+	cmd := exec.CommandContext(ctx, program, o.List...) //nolint:gosec // the agent, which the user starts
 	out, err := cmd.StdoutPipe()
 	if err != nil || cmd.Start() != nil {
 		return nil

@@ -101,7 +101,7 @@ func TestReadOwn(t *testing.T) {
 			if test.prints != "" {
 				script = "#!/bin/sh\ncat <<'END'\n" + test.prints + "\nEND\n"
 			}
-			if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+			if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			k := readOwn(t.Context(), agents.Find(test.agent), program, test.args)
