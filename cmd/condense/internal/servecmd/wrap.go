@@ -72,8 +72,9 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 			}
 			flags.recall, flags.alone = pointOf(agent).Recall != nil, true
 			if status && pointOf(agent).Status == nil && pointOf(agent).Meter == nil {
-				return cli.Usage(cmd,
-					"--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
+				status = false
+				term.Printf(a.Stderr, "condense: %s starts without a status line, which it cannot show: "+
+					"condense statusline prints one for tmux or a shell\n", agent.Title)
 			}
 			return wrap(cmd, a, &flags, agent, command, quiet, status)
 		},
