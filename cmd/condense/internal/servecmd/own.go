@@ -73,18 +73,16 @@ func (s *Source) value(files []Settings, args []string) string {
 
 // A knowing is what an agent knows about its models.
 type knowing struct {
-	agent   *agents.Agent
-	windows map[string]int
-	starts  string                   // the model that it starts with; empty if it does not say
-	window  int                      // for every model; 0: none is set
-	rule    func(window int) (n int) // the size at which it condenses by itself; nil: as the table of agents has it
-	limit   int                      // that at most, if it is set
+	agent  *agents.Agent // its row, with what its catalogue and settings say
+	starts string        // the model that it starts with; empty if it does not say
+	limit  int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
+	source string
 }
 
 // readOwn returns what an agent knows about its models.
 func readOwn(ctx context.Context, agent *agents.Agent, program string, args []string) *knowing {
-	p := pointOf(agent)
-	o, k := p.Own, &knowing{agent: agent, windows: map[string]int{}}
+	p, own := pointOf(agent), *agent
+	o, k := p.Own, &knowing{agent: &own}
 	if o == nil || !talks(agent, args) {
 		return k
 	}
@@ -93,22 +91,32 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 		n, _ := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
 		return max(0, n)
 	}
+	var listed []agents.Window
 	for _, text := range o.catalogs(ctx, files, program) {
 		var v any
 		if json.Unmarshal(text, &v) == nil {
-			k.read(o, v, "", new(float64))
+			listed = append(k.read(o, v, "", new(float64)), listed...)
 		}
 	}
+	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
+	own.Windows = append(listed, own.Windows...)
 	k.starts = cmp.Or(o.Model.value(files, args), k.starts)
 	k.starts = k.starts[strings.LastIndex(k.starts, "/")+1:] // OpenCode's have the provider before it
-	k.window, k.limit = int(number(&o.Window)), int(number(&o.Limit))
+	if window := int(number(&o.Window)); window > 0 {
+		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
+	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
+		k.source = "its catalogue"
+	}
 	switch share, spare := number(&o.Share), number(&o.Spare); {
 	case o.Off.value(files, args) == "false":
-		k.rule = func(int) int { return 0 }
+		own.Share, own.Reserve = 0, 0
 	case share > 0:
-		k.rule = func(window int) int { return int(share * float64(window)) }
+		own.Share = share
 	case spare > 0:
-		k.rule = func(window int) int { return max(0, window-int(spare)) }
+		own.Reserve = int(spare)
+	}
+	if k.limit = int(number(&o.Limit)); k.limit > 0 {
+		k.source = "its settings"
 	}
 	return k
 }
@@ -140,18 +148,15 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	return [][]byte{text}
 }
 
-// read adds the models below v, which is a member of this name.
-func (k *knowing) read(o *Own, v any, name string, first *float64) {
+// read returns the models below v, which is a member of this name.
+func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents.Window) {
 	if list, ok := v.([]any); ok {
 		for _, v := range list {
-			k.read(o, v, name, first)
+			all = append(all, k.read(o, v, name, first)...)
 		}
-		return
+		return all
 	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return
-	}
+	m, _ := v.(map[string]any)
 	at := v
 	for _, part := range o.Context {
 		inner, _ := at.(map[string]any)
@@ -160,33 +165,23 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) {
 	if window, ok := at.(float64); ok && window > 0 {
 		id, _ := m[o.ID].(string)
 		id = cmp.Or(id, name)
-		k.windows[id] = int(window)
 		if n, ok := m[o.First].(float64); ok && (*first == 0 || n < *first) {
 			*first, k.starts = n, id
 		}
-		return
+		return []agents.Window{{Model: id, Tokens: int(window)}}
 	}
 	chosen := slices.ContainsFunc(o.Within, func(name string) bool { return m[name] != nil })
 	for name, v := range m {
 		if !chosen || slices.Contains(o.Within, name) {
-			k.read(o, v, name, first)
+			all = append(all, k.read(o, v, name, first)...)
 		}
 	}
+	return all
 }
 
 // of returns what the agent knows about a model, whose window is known otherwise, or 0.
 func (k *knowing) of(model string, window int) live.AgentLimit {
-	own := cmp.Or(k.window, k.windows[model])
-	l := k.agent.Limit(model, cmp.Or(own, window))
-	if own > 0 && own != l.Window { // rather than the table's
-		bare := *k.agent
-		bare.Windows = nil
-		l = bare.Limit(model, own)
-		l.Window = own
-	}
-	if k.rule != nil {
-		l.Compacts = k.rule(cmp.Or(l.Window, window))
-	}
+	l := k.agent.Limit(model, window)
 	if k.limit > 0 {
 		l.Compacts = min(cmp.Or(l.Compacts, k.limit), k.limit)
 	}
@@ -215,14 +210,9 @@ func (k *knowing) said(due, window int, known bool) string {
 	case own.Compacts > 0:
 		rest = fmt.Sprintf(", before %s does at %s of %s", who, size.Group(own.Compacts), size.Group(cmp.Or(own.Window, window)))
 	}
-	why := "by the table of models"
-	switch {
-	case k.window > 0 || k.limit > 0:
-		why = "by its settings"
-	case k.windows[k.starts] > 0:
-		why = "by its catalogue"
-	case own.Window > 0:
-		why = "by its usual windows"
+	why := k.source
+	if why == "" && own.Window > 0 {
+		why = "its usual windows"
 	}
-	return fmt.Sprintf("%s is condensed at %s tokens%s, %s", which, size.Group(due), rest, why)
+	return fmt.Sprintf("%s is condensed at %s tokens%s, by %s", which, size.Group(due), rest, cmp.Or(why, "the table of models"))
 }

@@ -117,7 +117,7 @@ func TestReadOwn(t *testing.T) {
 
 // TestFirstLine: who condenses first is said with numbers, where the model is known.
 func TestFirstLine(t *testing.T) {
-	codex := &knowing{agent: agents.Find("codex"), windows: map[string]int{"gpt-6.2-sol": 500_000}, starts: "gpt-6.2-sol"}
+	codex := &knowing{agent: agents.Find("codex"), starts: "gpt-6.2-sol", source: "its catalogue"}
 	for _, test := range []struct {
 		k     *knowing
 		due   int
