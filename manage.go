@@ -305,14 +305,14 @@ func (p *plan) keepLoaded() {
 			case core.ToolCall:
 				calls[part.ID] = i
 			case core.ToolResult:
-				if slices.ContainsFunc(part.Content, func(c core.Part) bool { o, ok := c.(core.Opaque); return ok && o.Kind == "tool_reference" }) {
+				if slices.ContainsFunc(part.Content, func(c core.Part) bool { o, ok := c.(core.Opaque); return ok && (o.Kind == "tool_reference" || o.Kind == "tools") }) {
 					keep(i)
 					if at, ok := calls[part.CallID]; ok {
 						keep(at)
 					}
 				}
 			case core.Opaque:
-				if part.Kind == "tool_search_tool_result" {
+				if part.Kind == "tool_search_tool_result" || part.Kind == "tool_search_output" {
 					keep(i)
 				}
 			case core.Text, core.Image, core.Reasoning:
