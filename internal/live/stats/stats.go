@@ -51,6 +51,8 @@ type Stats struct {
 	// Pending says why the current configuration files are not in effect: a change waits for trust, or is invalid.
 	// Empty if they are.
 	Pending string `json:"configuration_pending,omitempty"`
+	// Preparing counts the condensations that run beside requests now.
+	Preparing int `json:"preparing,omitempty"`
 }
 
 // Tokens counts the tokens of requests and answers.
