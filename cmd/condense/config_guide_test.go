@@ -31,6 +31,7 @@ func TestGuides(t *testing.T) {
 		"../../README.md":                   3,
 		"../../docs/smart-passes.md":        1,
 		"../../docs/serving.md":             1,
+		"../../docs/what-the-model-sees.md": 3,
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
