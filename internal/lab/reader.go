@@ -15,8 +15,10 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
@@ -171,10 +173,10 @@ type question struct {
 
 // A reading is a reader's reply.
 type reading struct {
-	Answers  map[string]string `json:"answers"` // by the number of the question, from 1
-	GoOn     string            `json:"go_on"`
-	Hindered string            `json:"hindered"`
-	Recall   recallRequests    `json:"recall"` // in place of answers
+	Answers  map[string]any  `json:"answers"` // by the number of the question, from 1
+	GoOn     string          `json:"go_on"`
+	Hindered string          `json:"hindered"`
+	Recall   json.RawMessage `json:"recall"` // in place of answers
 }
 
 const (
@@ -198,10 +200,11 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	if err != nil {
 		return err
 	}
-	memory, err := conversationOf(t.cut.Prefix())
-	if err != nil {
+	j := history.New()
+	if err := j.Append(t.cut.Prefix()...); err != nil {
 		return err
 	}
+	memory := recall.New(j)
 	var (
 		views    []ReaderAnswers
 		readings []reading
@@ -227,7 +230,7 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	}
 	for i := range v.strategies {
 		s := &v.strategies[i]
-		view, err := v.view(ctx, w, name, t, s)
+		view, err := v.view(ctx, w, name, t, s, memory)
 		if err != nil {
 			err = missing(s.Name, err)
 		} else if err = ask(s.Name, view, nil); err == nil && v.recall > 0 && view.Recalls {
@@ -301,7 +304,7 @@ type seen struct {
 }
 
 // view returns a strategy's result.
-func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy) (*seen, error) {
+func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy, c *recall.Conversation) (*seen, error) {
 	b := w.trial(name, t)
 	key := ""
 	if v.cache != nil && s.Key != "" {
@@ -332,10 +335,6 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	}) {
 		return nil, errors.New(why) // the view is that of truncation
 	}
-	c, err := conversationOf(t.cut.Prefix())
-	if err != nil {
-		return nil, err
-	}
 	k := &seen{Text: conversationText(out.Messages), Recalls: leadsInto(c, out.Messages)}
 	for i := range out.Messages {
 		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
@@ -354,7 +353,7 @@ func (v *interviews) grades(ctx context.Context, w *sessionWork, questions []que
 	for q := range questions {
 		fmt.Fprintf(&b, "%d. %s\nright answer: %s\n", q+1, oneLine(questions[q].Question), oneLine(questions[q].Gold))
 		for letter, r := range order {
-			fmt.Fprintf(&b, "%s: %s\n", letterOf(letter), oneLine(readings[r].Answers[strconv.Itoa(q+1)]))
+			fmt.Fprintf(&b, "%s: %s\n", letterOf(letter), oneLine(fmt.Sprint(cmp.Or(readings[r].Answers[strconv.Itoa(q+1)], "unknown"))))
 		}
 	}
 	p := prompt(authorSystem, len(questions)*len(readings)*gradeTokens+100, fenced("answers", b.String()), graderQuestion)

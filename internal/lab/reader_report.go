@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
@@ -112,55 +114,41 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 
 // Table returns the heads and rows of the table for a budget; a head that begins with > is that of a number.
 func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
-	type line struct {
-		n, tokens, wrong, yes, partly int
-		recall                        Recalled
-		recalls                       bool
-	}
-	lines, recalls := map[string]*line{}, false
 	var names []string
+	recalls := false
 	for i := range r.Answers {
-		x := &r.Answers[i]
-		if x.Budget != budget {
-			continue
-		}
-		l := lines[x.Strategy]
-		if l == nil {
-			l = &line{}
-			lines[x.Strategy] = l
-			names = append(names, x.Strategy)
-		}
-		l.n, l.tokens, l.wrong = l.n+1, l.tokens+x.Tokens, l.wrong+x.Wrong
-		switch x.GoOn {
-		case "yes":
-			l.yes++
-		case "partly":
-			l.partly++
-		}
-		if x.Recall != nil {
-			l.recalls, recalls = true, true
-			l.recall = Recalled{l.recall.Tokens + x.Recall.Tokens, l.recall.Calls + x.Recall.Calls, l.recall.Vain + x.Recall.Vain}
+		if x := &r.Answers[i]; x.Budget == budget && !slices.Contains(names, x.Strategy) {
+			names, recalls = append(names, x.Strategy), recalls || x.Recall != nil
 		}
 	}
 	heads = []string{"strategy", ">tokens", ">answered"}
 	for _, k := range r.Kinds {
 		heads = append(heads, ">"+k)
 	}
-	heads = append(heads, ">wrong", ">could go on")
-	if recalls {
+	if heads = append(heads, ">wrong", ">could go on"); recalls {
 		heads = append(heads, ">recalled", ">in vain")
 	}
 	for _, name := range names {
-		l := lines[name]
-		row := []any{name, l.tokens / l.n, r.Answered(budget, name, "")}
+		n, tokens, wrong, goOn, back := 0, 0, 0, map[string]int{}, Recalled{}
+		for i := range r.Answers {
+			x := &r.Answers[i]
+			if x.Budget != budget || x.Strategy != name {
+				continue
+			}
+			n, tokens, wrong = n+1, tokens+x.Tokens, wrong+x.Wrong
+			goOn[x.GoOn]++
+			if y := x.Recall; y != nil {
+				back = Recalled{back.Tokens + y.Tokens, back.Calls + y.Calls, back.Vain + y.Vain}
+			}
+		}
+		row := []any{name, tokens / n, r.Answered(budget, name, "")}
 		for _, k := range r.Kinds {
 			row = append(row, r.Answered(budget, name, k))
 		}
-		row = append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))
-		switch {
-		case l.recalls:
-			row = append(row, l.recall.Tokens/l.n, fmt.Sprintf("%d of %d", l.recall.Vain, l.recall.Calls))
-		case recalls:
+		row = append(row, wrong, fmt.Sprintf("yes %d, partly %d of %d", goOn["yes"], goOn["partly"], n))
+		if recalls && strings.HasSuffix(name, withRecall) {
+			row = append(row, back.Tokens/n, fmt.Sprintf("%d of %d", back.Vain, back.Calls))
+		} else if recalls {
 			row = append(row, "", "")
 		}
 		rows = append(rows, row)

@@ -105,11 +105,7 @@ func (c *comparison) interviewOptions(cmd *cobra.Command) (*lab.Options, error) 
 func writeReader(w io.Writer, r *lab.ReaderReport, c *comparison, width int) {
 	for _, budget := range r.Budgets {
 		heads, rows := r.Table(budget)
-		table := term.NewTable(heads...)
-		for _, row := range rows {
-			table.Row(row...)
-		}
-		printTable(w, table, "budget "+budget+": questions answered", c.output == "md", width)
+		printTable(w, term.NewTable(heads...).Rows(rows), "budget "+budget+": questions answered", c.output == "md", width)
 	}
 	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. In brackets a 95 %% interval over sessions; one reader a view: differences\nunder 0.05 are noise.\n",
 		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))
