@@ -1,6 +1,7 @@
 package smart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ const (
 type HandoverConfig struct {
 	Model    string  `json:"model" doc:"name of the configured model that writes; empty means the host's choice, client the agent's own with its key, which only a gateway with serve.account can ask"`
 	Request  string  `json:"request" enum:"text|prefix" doc:"how the model is shown the conversation: as text, or by the agent's own request with one message more, for the vendor's prompt cache"`
-	Tokens   int     `json:"tokens" doc:"largest size of the account, 200 to 8000"`
+	Tokens   int     `json:"tokens" doc:"most that is written at once, 200 to 8000; an account grows to twice that"`
 	Share    float64 `json:"share" doc:"largest share of the room for the account, above 0 and at most 0.9"`
 	Unknown  float64 `json:"unknown" doc:"share of paths, numbers, names and quotes that may be unknown; above it the account is refused"`
 	MaxCalls int     `json:"max_calls" doc:"largest number of calls for one account"`
@@ -44,7 +45,7 @@ type HandoverConfig struct {
 
 // DefaultHandover returns the default settings.
 func DefaultHandover() HandoverConfig {
-	return HandoverConfig{Request: requestText, Tokens: 4000, Share: 0.45, Unknown: 0.25, MaxCalls: 8}
+	return HandoverConfig{Request: requestText, Tokens: 6000, Share: 0.6, Unknown: 0.25, MaxCalls: 8}
 }
 
 // Validate reports every setting that is out of range.
@@ -139,11 +140,8 @@ func (a *writing) run(ctx context.Context, w *work) error {
 			return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 		}
 	}
-	room := min(a.c.Tokens, int(a.c.Share*float64(w.room)))
-	if most := a.gen.Info().MaxOutput; most > 0 {
-		room = min(room, most)
-	}
-	if room < leastAccount {
+	largest := min(2*a.c.Tokens, int(a.c.Share*float64(w.room)))
+	if room := a.room(w, nil, largest); room < leastAccount {
 		return fmt.Errorf("no room for an account: %s tokens", numbers.Group(max(room, 0)))
 	}
 	h := historian{w}
@@ -152,7 +150,7 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	if former != nil {
 		from = h.covered(former.Marks)
 	}
-	now, u, err := a.write(ctx, h, former, from, room)
+	now, u, err := a.write(ctx, h, former, from, largest)
 	if err != nil || w.dry {
 		return err
 	}
@@ -160,7 +158,7 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	if w.req.NoRecall {
 		now.Uncite()
 	}
-	left := now.Fit(room, w.count)
+	left := now.Fit(largest, w.count)
 	if len(now.Items) == 0 {
 		return errors.New("the model wrote no account")
 	}
@@ -174,6 +172,16 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	w.step.Saved["summary"] -= m.Tokens
 	w.step.Note = reportAccount(a.gen, now, &u, m.Tokens, left)
 	return nil
+}
+
+// room returns how many tokens may be added to an account, which may be nil, of which no more than largest stay: what it says stays.
+func (a *writing) room(w *work, now *account.Account, largest int) int {
+	const least = 4 // its inverse: the share for what is new
+	room := min(a.c.Tokens, largest, cmp.Or(a.gen.Info().MaxOutput, largest))
+	if now != nil {
+		room = min(room, max(largest-w.count(now.Text()), largest/least))
+	}
+	return room
 }
 
 // reportAccount summarizes an account in numbers: a report never has text by a model.
@@ -273,12 +281,12 @@ func isAccount(m *core.Message) bool {
 
 // write has the account brought up to date by the messages from index from on, in as many parts as the window
 // of the model requires.
-func (a *writing) write(ctx context.Context, w historian, former *account.Account, from, room int) (*account.Account, account.Update, error) {
+func (a *writing) write(ctx context.Context, w historian, former *account.Account, from, largest int) (*account.Account, account.Update, error) {
 	var sum account.Update
 	if !w.newSince(from) && former != nil {
 		return former, sum, nil
 	}
-	prompts, err := a.prompts(w, former, from, room)
+	prompts, err := a.prompts(w, former, from, largest)
 	if err != nil {
 		return nil, sum, err
 	}
@@ -357,16 +365,17 @@ func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string
 
 // prompts returns the requests for an account, each made from the account so far. The error says that there
 // would be too many.
-func (a *writing) prompts(w historian, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
+func (a *writing) prompts(w historian, former *account.Account, from, largest int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window
 	if window == 0 {
 		window = w.req.Budget.Window
 	}
-	limit := int(margin*float64(window)) - room
+	room := func(now *account.Account) int { return a.room(w.work, now, largest) }
+	limit := int(margin*float64(window)) - room(nil)
 	if a.c.Request == requestPrefix {
 		agents := func(now *account.Account) *model.Prompt {
-			return prefix.Prompt(w.req, account.System()+"\n\n"+account.Instructions(now, true, room, w.req.Instructions), room)
+			return prefix.Prompt(w.req, account.System()+"\n\n"+account.Instructions(now, true, room(now), w.req.Instructions), room(now))
 		}
 		if w.promptTokens(agents(former)) <= limit {
 			return []func(*account.Account) *model.Prompt{agents}, nil
@@ -377,19 +386,20 @@ func (a *writing) prompts(w historian, former *account.Account, from, room int) 
 	}
 	about := func(text string) func(*account.Account) *model.Prompt {
 		return func(now *account.Account) *model.Prompt {
-			return &model.Prompt{System: account.System(), MaxOutput: room, Messages: []core.Message{
+			return &model.Prompt{System: account.System(), MaxOutput: room(now), Messages: []core.Message{
 				{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}},
-				{Role: core.RoleUser, Parts: []core.Part{core.Text(account.Instructions(now, false, room, w.req.Instructions))}},
+				{Role: core.RoleUser, Parts: []core.Part{core.Text(account.Instructions(now, false, room(now), w.req.Instructions))}},
 			}}
 		}
 	}
-	limit -= w.promptTokens(about("")(former)) + room
+	limit -= w.promptTokens(about("")(former)) + room(nil)
 	if limit < leastPart {
 		return nil, fmt.Errorf("the window of the model is too small: %s tokens", numbers.Group(window))
 	}
 	var parts []string
-	for _, most := range []int{0, 8000, 2000, 600} { // bytes of a result
-		if parts = w.narrate(from, most, limit); len(parts) == 1 {
+	// Most bytes of a result, 0 for all, and calls, the best first: two calls are better than little.
+	for _, try := range [][2]int{{0, 1}, {16000, 1}, {8000, 1}, {0, 2}, {16000, 2}, {8000, 2}, {4000, 2}, {2000, 1}, {600, 1}} {
+		if parts = w.narrate(from, try[0], limit); len(parts) <= try[1] {
 			break
 		}
 	}

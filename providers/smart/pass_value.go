@@ -77,9 +77,11 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
 	}
 	res, err := value.Shorten(ctx, before, o)
-	if err == nil && res.Lost > 0 && len(head) > 0 { // the user's words go last
-		head = nil
-		o.Room, o.Words, o.Limit, o.Account, o.Shares = o.Room+above, o.Words+above, o.Limit+above, "", &shares
+	for err == nil && res.Lost > 0 && len(head) > 0 { // the user's words go last
+		head, o.Account = w.halved(told)
+		less := above - core.TotalTokens(head)
+		above, told = above-less, o.Account
+		o.Room, o.Words, o.Limit, o.Shares = o.Room+less, o.Words+less, o.Limit+less, &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
 	if err == nil {
@@ -94,6 +96,18 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	}
 	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
 	return nil
+}
+
+// halved returns a head of half an account, and that; nothing if it would be too little.
+func (w chooser) halved(text string) ([]core.Message, string) {
+	const least = 400
+	a, half := account.Read(text), w.count(text)/2
+	if a.Fit(half, w.count); half < least || len(a.Items) == 0 {
+		return nil, ""
+	}
+	m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(a.Text())}}
+	m.Tokens = core.MessageTokens(w.req.Counter, m)
+	return []core.Message{m}, a.Text()
 }
 
 // besideRequest returns res, the result for messages, or one with less of all else if the user's newest request returns to it, cut as short
@@ -226,12 +240,12 @@ func (w chooser) shortenNewestCalls() {
 }
 
 // withoutHead returns the conversation as it is now, and separately the digest and the account at its head.
-// These are kept unless they take more than half of the room, and lines that they repeat need not be.
+// These are kept unless the account takes three quarters of the room, and lines that they repeat need not be.
 func (w chooser) withoutHead() (rest, head []core.Message) {
 	rest = w.result()
 	n := systems(rest)
 	end := n
-	for end < len(rest) && (isDigest(&rest[end]) || isAccount(&rest[end]) && rest[end].Tokens < w.room/2) {
+	for end < len(rest) && (isDigest(&rest[end]) || isAccount(&rest[end]) && rest[end].Tokens < w.room*3/4) {
 		end++
 	}
 	head = slices.Clone(rest[n:end])

@@ -83,12 +83,6 @@ var nested = map[string][2]int{
 	"cmd/condense/internal/servecmd.gateway": {54, 57},
 	"core/history.File":                      {53, 22},
 	"internal/lab.play":                      {38, 48},
-	"internal/value.choice":                  {109, 49},
-	"internal/value.claims":                  {138, 50},
-	"internal/value.extraction":              {132, 50},
-	"internal/value.layout":                  {73, 40},
-	"internal/value.preface":                 {62, 33},
-	"internal/value.rating":                  {52, 20},
 }
 
 // ladders are the structs that embed another struct of their package that has methods: who calls a method cannot see whose it is, or what
@@ -106,7 +100,6 @@ var ladders = map[string]string{
 	"internal/outline":                 "cfamily>parser golang>keywords keywords>parser script>parser",
 	"internal/search":                  "builder>Index",
 	"internal/tree":                    "jsonReader>budget yamlReader>budget",
-	"internal/value":                   "choice>layout claims>choice extraction>choice layout>preface preface>rating rating>reading",
 	"providers/native":                 "settings>Config",
 	"providers/smart":                  "accounting>Provider chooser>work cutter>work digester>work hider>work historian>work referrer>work",
 	"providers/smart/internal/account": "Update>Checks",
