@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -15,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/condensehq/condense/cmd/condense/internal/command"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/tokens"
@@ -67,8 +70,9 @@ type quiz struct {
 }
 
 var (
-	longWord = regexp.MustCompile(`\b[a-z_]{9,20}\b`)
-	asksWord = regexp.MustCompile(`(?m)^(\d+)\. which word is (\S+) backwards\?`)
+	longWord   = regexp.MustCompile(`\b[a-z_]{9,20}\b`)
+	recallLine = regexp.MustCompile(`(?m)^recall .*$`) // which repeats the word
+	asksWord   = regexp.MustCompile(`(?m)^(\d+)\. which word is (\S+) backwards\?`)
 )
 
 // serveQuiz starts the vendor, and configures its model as own.
@@ -130,6 +134,7 @@ func (q *quiz) answer(t *testing.T, text string) any {
 			back, _, _ = strings.Cut(back, "=== what you recalled of the rest")
 			q.recalled = append(q.recalled, back)
 		}
+		view = recallLine.ReplaceAllString(view, "")
 		answers, unseen := map[string]string{}, []string(nil)
 		for _, m := range asksWord.FindAllStringSubmatch(rest, -1) {
 			if answers[m[1]] = reversed(m[2]); !strings.Contains(view, answers[m[1]]) {
@@ -366,6 +371,33 @@ func TestCompareReaderArms(t *testing.T) {
 	}
 	if got := cmd("--reader", "anthropic/claude-haiku-4-5"); !strings.Contains(got, "--reader: the environment variable ANTHROPIC_API_KEY is not set") {
 		t.Error(got)
+	}
+}
+
+// TestCompareReaderGoesOn: a run that was stopped blames no strategy, and the next one asks only for the rest. Several budgets share the
+// questions, without a cache too.
+func TestCompareReaderGoesOn(t *testing.T) {
+	alone(t)
+	q := serveQuiz(t, &quiz{})
+	args := []string{"compare", "demo:swe-smith", "--reader", "own", "--strategies", "smart/balanced,headtail", "--budgets", "12%,25%", "--yes"}
+	ctx, cancel := context.WithCancel(t.Context())
+	q.garble = func(text string) string {
+		if q.readers == 2 {
+			cancel()
+		}
+		return text
+	}
+	var out bytes.Buffer
+	command.Run(ctx, append(args, "--cache", "cache"), strings.NewReader(""), &out, &out)
+	if got := out.String(); !strings.Contains(got, "interrupted after 0 sessions; the next run continues") || strings.Contains(got, "no headtail") {
+		t.Errorf("got\n%s", got)
+	}
+	q.garble = nil
+	if got := in(t, append(args, "--cache", "cache")...); !strings.Contains(got, "budget 25%: questions answered") || q.authors != 1 || q.graders != 2 || q.readers > 5 {
+		t.Errorf("%d authors, %d readers, %d graders\n%s", q.authors, q.readers, q.graders, got)
+	}
+	if got := in(t, append(args, "--cache", "none")...); !strings.Contains(got, "at most 7 model calls") || q.authors != 2 {
+		t.Errorf("%d authors\n%s", q.authors, got)
 	}
 }
 

@@ -210,7 +210,9 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		readings []reading
 	)
 	missing := func(strategy string, err error) error {
-		v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		if ctx.Err() == nil {
+			v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		}
 		return ctx.Err()
 	}
 	ask := func(strategy string, view *seen, back *recaller) error {

@@ -118,7 +118,11 @@ func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
 	recalls := false
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Budget == budget && !slices.Contains(names, x.Strategy) {
-			names, recalls = append(names, x.Strategy), recalls || x.Recall != nil
+			at := slices.Index(names, strings.TrimSuffix(x.Strategy, withRecall)) + 1 // behind the same view
+			if at == 0 {
+				at = len(names)
+			}
+			names, recalls = slices.Insert(names, at, x.Strategy), recalls || x.Recall != nil
 		}
 	}
 	heads = []string{"strategy", ">tokens", ">answered"}

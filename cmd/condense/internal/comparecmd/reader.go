@@ -57,7 +57,9 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if r == nil {
 		return err
 	}
-	if err == nil && r.Sessions == 0 {
+	if err != nil {
+		err = stopped(err, r.Sessions, opts)
+	} else if r.Sessions == 0 {
 		err = errors.New("no session could be read")
 	}
 	c.asked.SkippedBy(a, r)
