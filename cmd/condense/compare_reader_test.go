@@ -132,7 +132,9 @@ func (q *quiz) answer(t *testing.T, text string) any {
 		}
 		if _, back, is := strings.Cut(view, "=== what you recalled of the rest"); is {
 			back, _, _ = strings.Cut(back, "=== what you recalled of the rest")
-			q.recalled = append(q.recalled, back)
+			if q.recalled = append(q.recalled, back); strings.Contains(back, "still in the conversation") {
+				t.Error("recalled content is said to be in view")
+			}
 		}
 		view = recallLine.ReplaceAllString(view, "")
 		answers, unseen := map[string]string{}, []string(nil)
@@ -206,7 +208,7 @@ func TestCompareReader(t *testing.T) {
 		t.Errorf("shares %v", share)
 	}
 	for _, wrong := range []struct{ flag, value, want string }{
-		{"--rounds", "3", "--rounds has no meaning with --reader"}, {"--output", "html", "there are table, md and json"}, {"--author", "nobody", "--author: "},
+		{"--rounds", "3", "--rounds has no meaning with --reader"}, {"--peers", "x", "--peers has no meaning with --reader"}, {"--output", "html", "there are table, md and json"}, {"--author", "nobody", "--author: "},
 	} {
 		if got := cmd(wrong.flag, wrong.value); !strings.Contains(got, wrong.want) {
 			t.Errorf("%s: %s", wrong.flag, got)
@@ -351,8 +353,18 @@ func TestCompareReaderArms(t *testing.T) {
 	if report.Sessions != 2 || !maps.Equal(sessions, want) || q.accounts == 0 || q.authors != 2 {
 		t.Errorf("%d sessions, answers %v, %d accounts, %d authors\n%s", report.Sessions, sessions, q.accounts, q.authors, text)
 	}
+	if table := cmd(); !strings.Contains(table, "in the 1 of 2 sessions with recorded: smart/balanced 0.") || strings.Count(table, "in the 1 of 2") != 1 {
+		t.Error(table)
+	}
 	if !strings.Contains(text, "no recorded in demo:swe-smith") || !strings.Contains(text, "no compaction by the agent is recorded") {
 		t.Error(text[strings.LastIndex(text, "}"):])
+	}
+	sized := reported(t, cmd("--strategies", "slidingwindow,smart/balanced~slidingwindow", "-o", "json"))
+	if a := sized.Answers; len(a) != 4 || a[1].Tokens > a[0].Tokens || a[3].Tokens > a[2].Tokens {
+		t.Errorf("a view that is to have the size of another: %+v", a)
+	}
+	if got := in(t, "compare", "canaries:demo:swe-smith", "--reader", "own", "--yes"); !strings.Contains(got, "not about canaries") {
+		t.Error(got)
 	}
 	q.garble = func(text string) string {
 		if strings.HasPrefix(text, "##") {
@@ -361,7 +373,7 @@ func TestCompareReaderArms(t *testing.T) {
 		return text
 	}
 	before := q.authors
-	if got := cmd("--strategies", `account=handover{"tokens":777},smart/balanced`); !strings.Contains(got, "no account in demo:swe-smith") || strings.Contains(got, "hindered by account") || q.authors != before+1 {
+	if got := cmd("--strategies", `account=handover{"tokens":777},smart/balanced`); !strings.Contains(got, "no account in demo:swe-smith") || strings.Contains(got, "hindered by account") || q.authors != before {
 		t.Errorf("%d authors\n%s", q.authors, got)
 	}
 	must(t, os.WriteFile("condense/condense.yaml", fmt.Appendf(nil, "models: {own: {api: anthropic, model: claude-sonnet-4-5, base_url: %q, api_key_env: READER_KEY}}", q.server.URL), 0o600))

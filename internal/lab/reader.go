@@ -111,6 +111,9 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 		v.report.Skipped = append(v.report.Skipped, SkippedReader{it.Name, reason, ""})
 		return ctx.Err()
 	}
+	if it.Evidence || it.Canaries != "" {
+		return skip("readers are asked about recorded sessions only, not about canaries and evidence")
+	}
 	s, counter, err := v.read(it)
 	if err != nil {
 		return skip(strings.TrimPrefix(err.Error(), it.Name+": "))
@@ -140,28 +143,6 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 	}
 	v.report.Sessions++
 	return nil
-}
-
-// choose returns the last cut. If the agent's own compaction is among the strategies, that is the last one of the session that the author
-// can read, at the same share of the tokens.
-func (v *interviews) choose(s *score.Session, b Budget, cuts []score.Cut, c core.Counter) (task, bool) {
-	tasks := b.tasks(s, cuts, c)
-	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.strategies, func(s Strategy) bool { return s.recorded() }) {
-		for _, t := range (Budget{Share: b.Share, Real: true}).tasks(s, cuts, c) {
-			most := 0
-			for i := range t.cut.End {
-				most += s.Messages[i].Tokens
-			}
-			if window := v.author.Info().Window; window == 0 || most+most/8+len(s.Messages)*4 < window {
-				t.budget = b.String()
-				tasks = append(tasks, t)
-			}
-		}
-	}
-	if len(tasks) == 0 {
-		return task{}, false
-	}
-	return tasks[len(tasks)-1], true
 }
 
 // A question is an author's question about a session.
@@ -205,6 +186,7 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		return err
 	}
 	memory := recall.New(j)
+	memory.Own.Hidden = true // to the reader
 	var (
 		views    []ReaderAnswers
 		readings []reading
@@ -230,9 +212,19 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		views, readings = append(views, a), append(readings, r)
 		return nil
 	}
+	sizes := map[string]int{"": t.room}
 	for i := range v.strategies {
-		s := &v.strategies[i]
-		view, err := v.view(ctx, w, name, t, s, memory)
+		s, sized := &v.strategies[i], t
+		if sized.room = sizes[s.SizeOf]; sized.room == 0 {
+			if err := missing(s.Name, fmt.Errorf("%s has no size", s.SizeOf)); err != nil {
+				return err
+			}
+			continue
+		}
+		view, err := v.view(ctx, w, name, sized, s, memory)
+		if err == nil {
+			sizes[s.Name] = view.Tokens
+		}
 		if err != nil {
 			err = missing(s.Name, err)
 		} else if err = ask(s.Name, view, nil); err == nil && v.recall > 0 && view.Recalls {

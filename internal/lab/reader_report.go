@@ -160,6 +160,34 @@ func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
 	return heads, rows
 }
 
+// Paired returns a line for each set of sessions about which not all strategies have answers, with the shares of all in it.
+func (r *ReaderReport) Paired(budget string) (lines []string) {
+	_, rows := r.Table(budget)
+	with, most := map[string][]string{}, 0
+	for _, a := range r.Answers {
+		if a.Budget == budget {
+			with[a.Strategy] = append(with[a.Strategy], a.Session)
+			most = max(most, len(with[a.Strategy]))
+		}
+	}
+	done := map[string]bool{}
+	for _, row := range rows {
+		name := row[0].(string)
+		set := strings.Join(with[name], "\n")
+		if len(with[name]) == most || done[set] {
+			continue
+		}
+		done[set] = true
+		own := ReaderReport{Answers: slices.DeleteFunc(slices.Clone(r.Answers), func(a ReaderAnswers) bool { return !slices.Contains(with[name], a.Session) })}
+		line := fmt.Sprintf("in the %d of %d sessions with %s:", len(with[name]), most, name)
+		for _, other := range rows {
+			line += fmt.Sprintf(" %s %s;", other[0], own.Answered(budget, other[0].(string), ""))
+		}
+		lines = append(lines, strings.TrimSuffix(line, ";"))
+	}
+	return lines
+}
+
 // Answered is [ReaderReport.Share] in words, with a 95 % interval over the sessions.
 func (r *ReaderReport) Answered(budget, strategy, kind string) string {
 	var shares []float64
