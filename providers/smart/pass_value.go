@@ -77,10 +77,10 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
 	}
 	res, err := value.Shorten(ctx, before, o)
-	for err == nil && res.Lost > 0 && len(head) > 0 { // the user's words go last
-		head, o.Account = w.halved(told)
+	// The user's words go last, but a third of the room is left to what the account has of all epochs.
+	if err == nil && res.Lost > 0 && len(head) > 0 && (told == "" || above > w.room/3) {
+		head, o.Account = w.third(told)
 		less := above - core.TotalTokens(head)
-		above, told = above-less, o.Account
 		o.Room, o.Words, o.Limit, o.Shares = o.Room+less, o.Words+less, o.Limit+less, &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
@@ -98,11 +98,11 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	return nil
 }
 
-// halved returns a head of half an account, and that; nothing if it would be too little.
-func (w chooser) halved(text string) ([]core.Message, string) {
-	const least = 400
-	a, half := account.Read(text), w.count(text)/2
-	if a.Fit(half, w.count); half < least || len(a.Items) == 0 {
+// third returns a head of an account that takes a third of the room, and that.
+func (w chooser) third(text string) ([]core.Message, string) {
+	const part = 3
+	a := account.Read(text)
+	if a.Fit(w.room/part, w.count); len(a.Items) == 0 {
 		return nil, ""
 	}
 	m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(a.Text())}}
