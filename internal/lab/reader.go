@@ -15,8 +15,10 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
@@ -109,6 +111,9 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 		v.report.Skipped = append(v.report.Skipped, SkippedReader{it.Name, reason, ""})
 		return ctx.Err()
 	}
+	if it.Evidence || it.Canaries != "" {
+		return skip("readers are asked about recorded sessions only, not about canaries and evidence")
+	}
 	s, counter, err := v.run.read(it)
 	if err != nil {
 		return skip(strings.TrimPrefix(err.Error(), it.Name+": "))
@@ -140,28 +145,6 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 	return nil
 }
 
-// choose returns the last cut. If the agent's own compaction is among the strategies, that is the last one of the session that the author
-// can read, at the same share of the tokens.
-func (v *interviews) choose(s *score.Session, b Budget, cuts []score.Cut, c core.Counter) (task, bool) {
-	tasks := b.tasks(s, cuts, c)
-	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.run.strategies, func(s Strategy) bool { return s.recorded() }) {
-		for _, t := range (Budget{Share: b.Share, Real: true}).tasks(s, cuts, c) {
-			most := 0
-			for i := range t.cut.End {
-				most += s.Messages[i].Tokens
-			}
-			if window := v.author.Info().Window; window == 0 || most+most/8+len(s.Messages)*4 < window {
-				t.budget = b.String()
-				tasks = append(tasks, t)
-			}
-		}
-	}
-	if len(tasks) == 0 {
-		return task{}, false
-	}
-	return tasks[len(tasks)-1], true
-}
-
 // A question is an author's question about a session.
 type question struct {
 	Kind     string `json:"kind"`
@@ -171,10 +154,10 @@ type question struct {
 
 // A reading is a reader's reply.
 type reading struct {
-	Answers  map[string]string `json:"answers"` // by the number of the question, from 1
-	GoOn     string            `json:"go_on"`
-	Hindered string            `json:"hindered"`
-	Recall   recallRequests    `json:"recall"` // in place of answers
+	Answers  map[string]any  `json:"answers"` // by the number of the question, from 1
+	GoOn     string          `json:"go_on"`
+	Hindered string          `json:"hindered"`
+	Recall   json.RawMessage `json:"recall"` // in place of answers
 }
 
 const (
@@ -198,16 +181,20 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	if err != nil {
 		return err
 	}
-	memory, err := conversationOf(t.cut.Prefix())
-	if err != nil {
+	j := history.New()
+	if err := j.Append(t.cut.Prefix()...); err != nil {
 		return err
 	}
+	memory := recall.New(j)
+	memory.Own.Hidden = true // to the reader
 	var (
 		views    []ReaderAnswers
 		readings []reading
 	)
 	missing := func(strategy string, err error) error {
-		v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		if ctx.Err() == nil {
+			v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		}
 		return ctx.Err()
 	}
 	ask := func(strategy string, view *seen, back *recaller) error {
@@ -225,9 +212,19 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		views, readings = append(views, a), append(readings, r)
 		return nil
 	}
+	sizes := map[string]int{"": t.room}
 	for i := range v.run.strategies {
-		s := &v.run.strategies[i]
-		view, err := v.view(ctx, w, name, t, s)
+		s, sized := &v.run.strategies[i], t
+		if sized.room = sizes[s.SizeOf]; sized.room == 0 {
+			if err := missing(s.Name, fmt.Errorf("%s has no size", s.SizeOf)); err != nil {
+				return err
+			}
+			continue
+		}
+		view, err := v.view(ctx, w, name, sized, s, memory)
+		if err == nil {
+			sizes[s.Name] = view.Tokens
+		}
 		if err != nil {
 			err = missing(s.Name, err)
 		} else if err = ask(s.Name, view, nil); err == nil && v.recall > 0 && view.Recalls {
@@ -301,7 +298,7 @@ type seen struct {
 }
 
 // view returns a strategy's result.
-func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy) (*seen, error) {
+func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy, c *recall.Conversation) (*seen, error) {
 	b := w.trial(name, t)
 	key := ""
 	if v.run.cache != nil && s.Key != "" {
@@ -332,10 +329,6 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	}) {
 		return nil, errors.New(why) // the view is that of truncation
 	}
-	c, err := conversationOf(t.cut.Prefix())
-	if err != nil {
-		return nil, err
-	}
 	k := &seen{Text: conversationText(out.Messages), Recalls: leadsInto(c, out.Messages)}
 	for i := range out.Messages {
 		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
@@ -354,7 +347,7 @@ func (v *interviews) grades(ctx context.Context, w *sessionWork, questions []que
 	for q := range questions {
 		fmt.Fprintf(&b, "%d. %s\nright answer: %s\n", q+1, oneLine(questions[q].Question), oneLine(questions[q].Gold))
 		for letter, r := range order {
-			fmt.Fprintf(&b, "%s: %s\n", letterOf(letter), oneLine(readings[r].Answers[strconv.Itoa(q+1)]))
+			fmt.Fprintf(&b, "%s: %s\n", letterOf(letter), oneLine(fmt.Sprint(cmp.Or(readings[r].Answers[strconv.Itoa(q+1)], "unknown"))))
 		}
 	}
 	p := prompt(authorSystem, len(questions)*len(readings)*gradeTokens+100, fenced("answers", b.String()), graderQuestion)
