@@ -49,7 +49,7 @@ this folder.`,
 		},
 	}
 	cmd.AddCommand(
-		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(), l.mcpCommand(),
+		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(),
 	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&l.store, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")
