@@ -18,8 +18,8 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// agents are the formats of tools whose files hold more than is sent, and that are written.
-var agents = []string{"claudecode", "codex", "opencode", "pi", "roo"}
+// agents are the formats of tools whose files hold more than is sent.
+var agents = []string{"claudecode", "codex", "copilot", "gemini", "opencode", "pi", "roo"}
 
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
@@ -94,7 +94,7 @@ func outlineParts(parts []core.Part) string {
 func TestAgentViews(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
-	for _, format := range slices.Sorted(slices.Values(append(slices.Clone(agents), "copilot", "gemini", "wire"))) {
+	for _, format := range append(slices.Clone(agents), "wire") {
 		all := files(t, format)
 		names := make([]string, 0, len(all))
 		for name := range all {
@@ -377,7 +377,7 @@ func TestPropertyAgentsTakeOthersConversations(t *testing.T) {
 		if got, err := transcript.Detect([]byte(out)); got != to {
 			t.Errorf("detected %s (%v), want %s\n%s", got, err, to, out)
 		}
-		if slices.Contains([]string{"claudecode", "opencode", "pi"}, to) && messages[0].Role == core.RoleSystem {
+		if slices.Contains([]string{"claudecode", "copilot", "gemini", "opencode", "pi"}, to) && messages[0].Role == core.RoleSystem {
 			messages = messages[1:] // it has its own
 		}
 		want, got := contentOf("", messages), contentOf("", back.Journal.View())
@@ -450,6 +450,8 @@ func fuzzFormat(f *testing.F, format string) {
 func FuzzClaudeCode(f *testing.F) { fuzzAgent(f, "claudecode") }
 func FuzzCodex(f *testing.F)      { fuzzAgent(f, "codex") }
 func FuzzOpenCode(f *testing.F)   { fuzzAgent(f, "opencode") }
+func FuzzGemini(f *testing.F)     { fuzzAgent(f, "gemini") }
+func FuzzCopilot(f *testing.F)    { fuzzAgent(f, "copilot") }
 func FuzzPi(f *testing.F)         { fuzzAgent(f, "pi") }
 func FuzzRoo(f *testing.F)        { fuzzAgent(f, "roo") }
 

@@ -359,8 +359,8 @@ func TestArgumentsWithLineBreaksStayOnTheirLine(t *testing.T) {
 func TestEachCallGetsOneAnswer(t *testing.T) {
 	answers := map[string]string{ // as each format begins one
 		"anthropic": `"tool_result"`, "claudecode": `"tool_result"`, "openai": `"role":"tool"`, "responses": `"function_call_output"`,
-		"codex": `"function_call_output"`, "gemini-api": `"functionResponse"`, "bedrock-converse": `"toolResult"`,
-		"pi": `"role":"toolResult"`, "roo": `"tool_use_id"`,
+		"codex": `"function_call_output"`, "gemini": `"functionResponse"`, "gemini-api": `"functionResponse"`, "bedrock-converse": `"toolResult"`,
+		"pi": `"role":"toolResult"`, "copilot": `"tool.execution_complete"`, "roo": `"tool_use_id"`,
 		"opencode": `"type":"tool"`, "trace": `"tool_result"`, "condense": `"type":"tool_result"`,
 	}
 	image := core.Image{MediaType: "image/png", Data: "iVBORw0KGgo="}

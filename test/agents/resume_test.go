@@ -21,6 +21,7 @@ func TestResume(t *testing.T) {
 		"codex":  ".codex/sessions/*/*/*/rollout-*.jsonl",
 		"pi":     ".pi/agent/sessions/*/*.jsonl",
 
+		"copilot":  ".copilot/session-state/*/events.jsonl",
 		"opencode": "", // in a database
 	}
 	chains := map[string][]string{
@@ -29,6 +30,9 @@ func TestResume(t *testing.T) {
 		"summary":   {"--provider", "native", "--model", "extractive"},
 	}
 	tried := some("codex")
+	if len(tried) == len(all) {
+		tried = recorders
+	}
 	for n := range len(tried) * len(chains) {
 		a := tried[n/len(chains)]
 		pattern, ok := recorded[a.name]
@@ -94,11 +98,11 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// recorders are the agents whose sessions are handed to others.
+// recorders are the agents whose sessions can be resumed.
 var recorders = append(slices.Clip(all), copilot)
 
 // resumeLine matches the command with which an agent goes on.
-var resumeLine = regexp.MustCompile(`(?m)^(?:claude --resume |codex(?: exec)? resume |(?:pi|opencode) --session )([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`)
+var resumeLine = regexp.MustCompile(`(?m)^(?:claude --resume |codex(?: exec)? resume |(?:pi|opencode) --session |copilot --resume=)([0-9a-f-]{36}|ses_[0-9A-Za-z]+)$`)
 
 // goOn lets an agent go on with a session.
 func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
@@ -109,6 +113,8 @@ func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
 		args = slices.Concat([]string{"--resume", id}, a.args)
 	case "codex":
 		args = slices.Concat(a.args, []string{"resume", id})
+	case "copilot":
+		args = slices.Concat([]string{"--resume=" + id}, a.args)
 	case "opencode":
 		args = slices.Concat(a.args, []string{"--session", id})
 	case "pi":
@@ -122,9 +128,9 @@ func (d *desk) goOn(t *testing.T, a *agent, id, text string) result {
 func TestHandoff(t *testing.T) {
 	t.Parallel()
 	for i := range recorders {
-		for k := range all {
-			from, to := recorders[i], all[k]
-			next := k == (i+1)%len(all) && from.name != "opencode" && to.name != "opencode"
+		for k := range recorders {
+			from, to := recorders[i], recorders[k]
+			next := k == (i+1)%len(recorders) && from.name != "opencode" && to.name != "opencode"
 			if i == k || !next && os.Getenv(everyAgent) != "all" {
 				continue
 			}

@@ -113,6 +113,7 @@ var ladders = map[string]string{
 	"tokens":                           "Counter>Encoding worker>bpe",
 	"transcript/internal/claudecode":   "sessionWriter>sessionFile",
 	"transcript/internal/codex":        "rolloutWriter>rollout",
+	"transcript/internal/copilot":      "writer>reader",
 	"transcript/internal/roo":          "layout>writer",
 }
 

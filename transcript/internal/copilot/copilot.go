@@ -1,4 +1,4 @@
-// Package copilot reads sessions of GitHub Copilot CLI.
+// Package copilot reads and writes sessions of GitHub Copilot CLI.
 //
 // Copilot CLI appends a line for every event of a session to
 // ~/.copilot/session-state/SESSION/events.jsonl, and so does Copilot Chat in VS Code
@@ -18,7 +18,7 @@
 //   - session.snapshot_rewind: an event and all after it are gone.
 //
 // Events with an agentId or a parentToolCallId belong to a subagent, which has a conversation of
-// its own. Events whose type is not known are ignored. This follows the schema of the
+// its own. Events whose type is not known are kept and ignored. This follows the schema of the
 // events in github/copilot-sdk, which is public.
 package copilot
 
@@ -40,12 +40,13 @@ import (
 
 // Codec is the format.
 var Codec = codec.Codec{
-	Name:   "copilot",
-	Doc:    "GitHub Copilot CLI session: ~/.copilot/session-state/*/events.jsonl",
-	Tool:   "GitHub Copilot CLI",
-	Vendor: "", // reasoning is readable
-	Detect: detect,
-	Read:   read,
+	Name:    "copilot",
+	Doc:     "GitHub Copilot CLI session: ~/.copilot/session-state/*/events.jsonl",
+	Vendor:  "", // reasoning is readable
+	Detect:  detect,
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
 }
 
 func detect(data []byte) bool {

@@ -1,4 +1,4 @@
-// Package gemini reads sessions of Gemini CLI.
+// Package gemini reads and writes sessions of Gemini CLI.
 //
 // Gemini CLI records a session in ~/.gemini/tmp/PROJECT/chats/session-*.json:
 //
@@ -33,7 +33,6 @@ import (
 var Codec = codec.Codec{
 	Name:   "gemini",
 	Doc:    "Gemini CLI session: ~/.gemini/tmp/*/chats/session-*.json or .jsonl",
-	Tool:   "Gemini CLI",
 	Vendor: "", // reasoning is not signed
 	Detect: func(data []byte) bool { return detectGemini(data) || detectLines(data) },
 	Read: func(data []byte, f *codec.File) error {
@@ -42,6 +41,8 @@ var Codec = codec.Codec{
 		}
 		return readGemini(data, f)
 	},
+	Write:   write,
+	Convert: convertFile,
 }
 
 func detectGemini(data []byte) bool {

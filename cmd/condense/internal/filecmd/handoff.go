@@ -1,7 +1,6 @@
 package filecmd
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,9 +10,9 @@ import (
 )
 
 func handoffCommand(a *cli.App) *cobra.Command {
-	readers, writers := agentNames(false), agentNames(true)
-	r := resumption{App: a}
+	names, r := agentNames(), resumption{App: a}
 	var from, to string
+	known := strings.Join(names, ", ")
 	cmd := &cobra.Command{
 		Use:   "handoff --from AGENT --to AGENT [ID]",
 		Short: "Go on with a session of one agent in another, condensed",
@@ -23,15 +22,12 @@ session itself is not changed. Thinking and encrypted reasoning, which only the 
 		Example: `  condense handoff --from claude --to codex
   eval "$(condense handoff --from codex --to pi --force)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			for _, x := range []struct {
-				flag, name string
-				known      []string
-			}{{"from", from, readers}, {"to", to, writers}} {
+			for _, x := range []struct{ flag, name string }{{"from", from}, {"to", to}} {
 				if x.name == "" {
-					return cli.Usage(cmd, "--%s: name an agent: %s", x.flag, strings.Join(x.known, ", "))
+					return cli.Usage(cmd, "--%s: name an agent: %s", x.flag, known)
 				}
-				if !slices.Contains(x.known, x.name) {
-					return cli.Usage(cmd, "--%s: no agent %q%s; there are %s", x.flag, x.name, suggest.DidYouMean(x.name, x.known), strings.Join(x.known, ", "))
+				if !strings.Contains(" "+known+",", " "+x.name+",") {
+					return cli.Usage(cmd, "--%s: no agent %q%s; there are %s", x.flag, x.name, suggest.DidYouMean(x.name, names), known)
 				}
 			}
 			switch {
@@ -51,9 +47,9 @@ session itself is not changed. Thinking and encrypted reasoning, which only the 
 		},
 	}
 	f := r.newFlags(cmd)
-	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+strings.Join(readers, ", "))
-	f.StringVar(&to, "to", "", "the `agent` that goes on: "+strings.Join(writers, ", "))
-	cli.Complete(cmd, "from", readers)
-	cli.Complete(cmd, "to", writers)
+	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+known)
+	f.StringVar(&to, "to", "", "the `agent` that goes on")
+	cli.Complete(cmd, "from", names)
+	cli.Complete(cmd, "to", names)
 	return cmd
 }

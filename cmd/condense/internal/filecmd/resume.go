@@ -25,7 +25,7 @@ import (
 )
 
 func resumeCommand(a *cli.App) *cobra.Command {
-	names, r := agentNames(true), resumption{App: a}
+	names, r := agentNames(), resumption{App: a}
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "resume " + strings.Join(names, "|") + " [ID]",
@@ -35,9 +35,9 @@ copy. Without ID it takes the session of the current folder that was written to 
 ID of its own and is written where the agent looks for it; the file of the session is not changed. If the session is not
 due, no copy is made, the command for the session itself is printed, and the exit code is 3; --force condenses it anyway.
 
-CLAUDE_CONFIG_DIR, CODEX_HOME and PI_CODING_AGENT_DIR are used as the agents use them. OpenCode keeps its sessions in a
-database: its own commands export the session and import the copy. Thinking is left out of a copy for Claude Code, OpenCode
-and pi: models refuse it after a history that was changed.`,
+CLAUDE_CONFIG_DIR, CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME and PI_CODING_AGENT_DIR are used as the agents use them. OpenCode
+keeps its sessions in a database: its own commands export the session and import the copy. Thinking is left out of a copy
+for Claude Code, OpenCode and pi, and its seal for Copilot CLI: models refuse it after a history that was changed.`,
 		Example: `  condense resume claude
   condense resume codex 01a2059d-6294-7342-b6d4-aee303dcab90 --print
   eval "$(condense resume claude --force)"`,
@@ -99,12 +99,9 @@ func (r *resumption) start(cmd *cobra.Command, from, to string, id []string, sho
 	return r.do(cmd, agentOf(to), show, r.quiet)
 }
 
-// agentNames returns the names of the agents, or only of those that go on with a session.
-func agentNames(resume bool) (names []string) {
+func agentNames() (names []string) {
 	for _, agent := range sessions.Agents() {
-		if !resume || agent.Resumes() {
-			names = append(names, agent.Name)
-		}
+		names = append(names, agent.Name)
 	}
 	return names
 }
@@ -159,11 +156,9 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 		return err
 	}
 	defer h.Close()
-	var copied *sessions.Copy // nil: the other agent's session is made of it
-	if !other {
-		if copied, err = s.Copy(time.Now()); err != nil {
-			return err
-		}
+	copied, err := s.Copy(time.Now())
+	if err != nil {
+		return err
 	}
 	turn, request, vendor := r.selection.turn(d)
 	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, !quiet, r.turn.Trigger
@@ -242,10 +237,9 @@ func (r *resumption) write(ctx context.Context, d *transcript.Document, w *whole
 	if err != nil {
 		return err
 	}
-	var done, id, path string
+	done := fmt.Sprintf("session %s is as it was; its copy is %s", s.ID, copied.Where())
+	id, path := copied.ID, copied.Path
 	if to == s.Agent {
-		done = fmt.Sprintf("session %s is as it was; its copy is %s", s.ID, copied.Where())
-		id, path = copied.ID, copied.Path
 		r.Warn(copied.Where(), warnings)
 		err = copied.Write(ctx, b.Bytes())
 	} else {

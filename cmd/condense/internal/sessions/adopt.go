@@ -3,6 +3,8 @@ package sessions
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -40,6 +42,28 @@ var newcomers = map[*Agent]newcomer{
 			return line
 		},
 	},
+	copilot: {
+		folder: func(string) string { return "new" }, // each session has one of its own
+		line: func(line []byte, i int, id, dir string) []byte {
+			if data := rawjson.Field(line, "data"); i == 0 && data != nil {
+				next := rawjson.CutField(placed(data, "sessionId", id), "selectedModel") // it would go on with that one
+				if where := rawjson.Field(next, "context"); where != nil {
+					next = rawjson.ReplaceValue(next, where, placed(where, "cwd", dir))
+				}
+				return rawjson.ReplaceValue(line, data, next)
+			}
+			return line
+		},
+	},
+	gemini: {
+		folder: func(dir string) string { return hashed(dir) + "/chats" },
+		line: func(line []byte, i int, id, dir string) []byte {
+			if i == 0 {
+				return placed(placed(line, "sessionId", id), "projectHash", hashed(dir))
+			}
+			return line
+		},
+	},
 	pi: {
 		folder: func(dir string) string {
 			return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimLeft(dir, `/\`)) + "--"
@@ -51,6 +75,11 @@ var newcomers = map[*Agent]newcomer{
 			return line
 		},
 	},
+}
+
+func hashed(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:])
 }
 
 // placed returns an object in which a member that it has is text.

@@ -22,7 +22,7 @@ type Agent struct {
 	Name   string // of its command
 	Title  string // for people
 	Format string // of its files: a format of package transcript
-	resume string // the command to go on, before the ID; empty if its sessions are only read
+	resume string // the command to go on, before the ID
 
 	home     [2]string // the environment variable that names its folder, and the folder below the user's
 	files    string    // pattern of its sessions below that, with * for the text before the ID
@@ -41,9 +41,6 @@ type Agent struct {
 
 // Agents returns the agents, in order of name.
 func Agents() []*Agent { return []*Agent{claude, codex, copilot, gemini, opencode, pi} }
-
-// Resumes reports whether a session can be written for the agent, which then goes on with it.
-func (a *Agent) Resumes() bool { return a.resume != "" }
 
 // InFiles reports whether the agent's sessions are files that can be read while it writes them.
 func (a *Agent) InFiles() bool { return a.store == nil }
@@ -100,10 +97,10 @@ var pi = &Agent{
 	version: uuid.NewV7,
 }
 
-// Gemini CLI has the ID of a session in its file, in the folder of the project, which the file names by a hash. The name
-// of the file has the beginning of the ID only.
+// Gemini CLI looks for a session by the ID in its file, in the folder of the project, which the file names by a hash.
+// The name of the file has the beginning of the ID only.
 var gemini = &Agent{
-	Name: "gemini", Title: "Gemini CLI", Format: "gemini",
+	Name: "gemini", Title: "Gemini CLI", resume: "gemini --resume ", Format: "gemini",
 	home: [2]string{"GEMINI_CLI_HOME", ".gemini"}, files: "tmp/*/chats/session-*.json*", above: true, inside: true,
 	describe: func(head []byte, s *Session) {
 		s.ID = rawjson.Text(rawjson.Field(head, "sessionId"))
@@ -113,6 +110,13 @@ var gemini = &Agent{
 			s.Dir = strings.TrimSpace(string(root))
 		}
 	},
+	adapt: func(lines, _ [][]byte, from, to string) [][]byte {
+		return [][]byte{renamed(bytes.Join(lines, []byte("\n")), from, to, "sessionId")}
+	},
+	path: func(s *Session, id string, now time.Time) string {
+		return filepath.Join(filepath.Dir(s.Path), "session-"+now.UTC().Format("2006-01-02T15-04")+"-"+id[:8]+filepath.Ext(s.Path))
+	},
+	version: uuid.NewRandom,
 }
 
 // Codex looks for a rollout by the end of its name, in folders by date. The first line describes it; lines are
@@ -157,15 +161,36 @@ var codex = &Agent{
 	version: uuid.NewV7,
 }
 
-// Copilot CLI has each session in a folder with its ID. The first line describes it.
+// Copilot CLI looks for a session in the folder with its ID. The first line describes it.
 var copilot = &Agent{
-	Name: "copilot", Title: "GitHub Copilot CLI", Format: "copilot",
+	Name: "copilot", Title: "GitHub Copilot CLI", resume: "copilot --resume=", Format: "copilot",
 	home: [2]string{"COPILOT_HOME", ".copilot"}, files: "session-state/*/events.jsonl", inside: true,
 	describe: func(head []byte, s *Session) {
 		start := rawjson.Field(head, "data")
 		s.ID = rawjson.Text(rawjson.Field(start, "sessionId"))
 		s.Dir = rawjson.Text(rawjson.Field(rawjson.Field(start, "context"), "cwd"))
 	},
+	adapt: func(lines, _ [][]byte, from, to string) [][]byte {
+		for i, line := range lines {
+			data := rawjson.Field(line, "data")
+			if !rawjson.IsObject(data) {
+				continue
+			}
+			next := data
+			if i == 0 {
+				next = renamed(next, from, to, "sessionId")
+			}
+			for _, name := range []string{"reasoningOpaque", "reasoningBlocks", "encryptedContent"} {
+				next = rawjson.CutField(next, name)
+			}
+			lines[i] = rawjson.ReplaceValue(line, data, next)
+		}
+		return lines
+	},
+	path: func(s *Session, id string, _ time.Time) string {
+		return filepath.Join(filepath.Dir(filepath.Dir(s.Path)), id, "events.jsonl")
+	},
+	version: uuid.NewRandom,
 }
 
 // renamed returns an object in which the members that are the string from are to.
