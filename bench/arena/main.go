@@ -4,7 +4,7 @@
 //	arena -condense bin/condense -peers FOLDER -out FOLDER [-sessions FOLDER] [-recorded FOLDER] [-gold FOLDER] [-results bench/results/arena.md]
 //
 // The sessions are one of each project, of at most 14 projects, those whose names have the smallest SHA-256; without a folder, those that
-// come with condense. Recorded compactions come from the folder of
+// come with condense. Planted sentences are measured on the first half. Recorded compactions come from the folder of
 // -recorded. Its steps write into the folder of -out: a report each, and lines of JSON with every session and result, which
 // bench/second measures again. With -table only the summary and the table are written, from reports that are there.
 package main
@@ -76,20 +76,25 @@ func (a *arena) run() error {
 	if err != nil {
 		return err
 	}
-	all := []string{"demo:"}
+	all, some := []string{"demo:"}, []string{"demo:"}
 	recorded := all
 	if a.recorded != "" {
 		recorded = append(recorded, a.recorded)
 	}
 	if len(given) > 0 {
-		all, demo = given, nil
+		all, some, demo = given, given[:(len(given)+1)/2], nil
 	}
 	anchors := a.file("anchors")
 	convert := slices.Concat([]string{"run", "./bench/outside", "anchors"}, demo, given, []string{anchors})
 	if err := a.command(ctx, "go", convert...); err != nil {
 		return err
 	}
-	sized := []string{"--peers", a.peers, "--strategies", ours, "--strategies", "smart/headtail", "--strategies", ours + "~peers", "--budgets", "25%"}
+	pairs := []string{"--peers", a.peers, "--strategies", ours, "--strategies", "smart/headtail"}
+	sized := append(slices.Clone(pairs), "--strategies", ours+"~peers", "--budgets", "25%")
+	var planted []string
+	for _, g := range some {
+		planted = append(planted, "canaries2:"+g)
+	}
 	steps := []struct {
 		name    string
 		paths   []string
@@ -99,6 +104,7 @@ func (a *arena) run() error {
 		{"cuts", all, append(slices.Clone(sized), "--rounds", "3"), true},
 		{"anchors", []string{"evidence:" + anchors}, slices.Clone(sized), true},
 		{"evidence", []string{"evidence:" + a.gold}, slices.Clone(sized), true},
+		{"canaries", planted, append(slices.Clone(pairs), "--budgets", "20%", "--rounds", "3"), false},
 		{"recorded", recorded, []string{"--yes", "--budgets", "real", "--strategies", ours + polyfills}, false},
 		{"money", all, []string{
 			"--replay", "--peers", a.peers, "--windows", "64k", "--prices", "claude-opus-4-6",
@@ -177,7 +183,8 @@ func (a *arena) conclude(ctx context.Context) error {
 	var r reports
 	err := errors.Join(
 		read(a.file("cuts.json"), &r.cuts), read(a.file("anchors.json"), &r.anchors),
-		read(a.file("evidence.json"), &r.evidence), read(a.file("recorded.json"), &r.recorded), read(a.file("money.json"), &r.money),
+		read(a.file("evidence.json"), &r.evidence), read(a.file("canaries.json"), &r.canaries),
+		read(a.file("recorded.json"), &r.recorded), read(a.file("money.json"), &r.money),
 	)
 	if err != nil {
 		return err
@@ -234,6 +241,6 @@ type second struct {
 }
 
 type reports struct {
-	cuts, anchors, evidence, recorded lab.Report
-	money                             lab.ReplayReport
+	cuts, anchors, evidence, canaries, recorded lab.Report
+	money                                       lab.ReplayReport
 }

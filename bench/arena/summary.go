@@ -35,6 +35,7 @@ type entry struct {
 	Outcomes *float64 `json:"outcomes,omitempty"` // identifiers of what was started or created that are kept
 	Anchors  *float64 `json:"anchors,omitempty"`  // lines of the next edits
 	Evidence *float64 `json:"evidence,omitempty"` // gold turns
+	Canaries *float64 `json:"canaries,omitempty"` // after the last round
 	Rounds   *float64 `json:"rounds,omitempty"`   // panel after three rounds
 	Faults   *float64 `json:"faults,omitempty"`   // share of the results that an API would refuse
 	Nothing  int      `json:"nothing,omitempty"`  // cuts without a result
@@ -172,11 +173,11 @@ func evidenceValues(r *lab.Report) values {
 func summarize(r *reports) *summary {
 	s := &summary{Format: 1, Real: map[string]entry{}, Sessions: map[string]int{
 		"cuts": len(r.cuts.Sessions), "anchors": len(r.anchors.Sessions), "evidence": len(r.evidence.Sessions),
-		"recorded": len(r.recorded.Sessions), "money": len(r.money.Sessions),
+		"canaries": len(r.canaries.Sessions), "recorded": len(r.recorded.Sessions), "money": len(r.money.Sessions),
 	}}
 	measured := map[string]values{
 		"anchors": evidenceValues(&r.anchors), "evidence": evidenceValues(&r.evidence),
-		"rounds": roundValues(&r.cuts),
+		"rounds": roundValues(&r.cuts), "canaries": canaryValues(&r.canaries),
 	}
 	measured["saved"], measured["there"] = moneyValues(&r.money)
 	for _, m := range []string{"panel", "user", "wrong_author", "superseded", "outcomes", "gain", "artefacts", "errors", "recent", "kept", "faults"} {
@@ -197,7 +198,7 @@ func summarize(r *reports) *summary {
 		e := entry{
 			Peer: p, Left: of("kept"), Needed: of("panel"), User: of("user"), Faults: of("faults"), Anchors: of("anchors"), Evidence: of("evidence"),
 			Wrong: of("wrong_author"), Replaced: of("superseded"), Outcomes: of("outcomes"),
-			Rounds: of("rounds"), Saved: of("saved"), There: of("there"),
+			Rounds: of("rounds"), Canaries: of("canaries"), Saved: of("saved"), There: of("there"),
 		}
 		for i := range r.cuts.Rows {
 			row := &r.cuts.Rows[i]
@@ -219,7 +220,7 @@ func summarize(r *reports) *summary {
 		for _, m := range []string{"panel", "anchors", "evidence", "user", "gain", "artefacts", "errors", "recent"} {
 			s.pair(m, measured[m], p.Name, ours+"~"+p.Name)
 		}
-		for _, m := range []string{"rounds", "saved", "there"} {
+		for _, m := range []string{"canaries", "rounds", "saved", "there"} {
 			s.pair(m, measured[m], p.Name, ours)
 		}
 	}
@@ -245,6 +246,27 @@ func roundValues(r *lab.Report) values {
 	for _, x := range r.Rounds {
 		if x.Round == 3 && x.Panel != nil {
 			out.put(x.Strategy, x.Session, "", *x.Panel)
+		}
+	}
+	return out
+}
+
+// canaryValues returns the shares of the planted sentences after the last round, without hostile and neutral ones.
+func canaryValues(r *lab.Report) values {
+	sums := map[[2]string][2]float64{}
+	for _, c := range r.Canaries {
+		n := len(c.Planted)
+		if n == 0 || strings.Contains(string(c.Type), "hostile") || strings.Contains(string(c.Type), "neutral") {
+			continue
+		}
+		k := [2]string{c.Strategy, c.Session}
+		x := sums[k]
+		sums[k] = [2]float64{x[0] + float64(c.Kept[n-1]), x[1] + float64(c.Planted[n-1])}
+	}
+	out := values{}
+	for k, x := range sums {
+		if x[1] > 0 {
+			out.put(k[0], k[1], "", x[0]/x[1])
 		}
 	}
 	return out

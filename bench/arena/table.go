@@ -11,16 +11,17 @@ import (
 var titles = map[string]string{
 	"panel": "needed text", "anchors": "lines edited next", "evidence": "gold turns", "user": "user's words",
 	"gain": "predicts what follows", "artefacts": "files touched", "errors": "errors", "recent": "last ten messages",
-	"rounds": "needed text after three rounds",
-	"saved":  "cost of whole sessions", "there": "there when it is used",
+	"canaries": "planted sentences", "rounds": "needed text after three rounds",
+	"saved": "cost of whole sessions", "there": "there when it is used",
 }
 
 // markdown returns the part of the document: losses first.
 func (s *summary) markdown() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%d sessions at cuts, %d cuts with lines of the next edits, %d conversations with gold evidence, %d replayed.",
-		s.Sessions["cuts"], s.Sessions["anchors"], s.Sessions["evidence"], s.Sessions["money"])
+	line("%d sessions at cuts, %d cuts with lines of the next edits, %d conversations with gold evidence, %d sessions with planted "+
+		"sentences, %d replayed.",
+		s.Sessions["cuts"], s.Sessions["anchors"], s.Sessions["evidence"], s.Sessions["canaries"], s.Sessions["money"])
 	line("\n### Where `smart` loses\n")
 	if len(s.Losses) == 0 {
 		line("Nowhere is a loss shown.")
@@ -37,15 +38,15 @@ func (s *summary) markdown() string {
 		counts[s.Pairs[i].Measure] = n
 	}
 	line("\n| measure | programs ahead of `smart` | no difference shown | behind |\n|---|---|---|---|")
-	for _, m := range []string{"panel", "anchors", "evidence", "rounds", "user", "gain", "artefacts", "errors", "recent", "saved", "there"} {
+	for _, m := range []string{"panel", "anchors", "evidence", "canaries", "rounds", "user", "gain", "artefacts", "errors", "recent", "saved", "there"} {
 		if n := counts[m]; n != [3]int{} {
 			line("| %s | %d | %d | %d |", titles[m], n[0], n[1], n[2])
 		}
 	}
 	line("\n### All\n\n`(at its size)`: `smart` with the size that the program left as its budget.\n")
 	line("| program | tokens left | needed text (at its size) | lines edited next (at its size) | gold turns (at its size) | " +
-		"user's words | of another author | replaced lines | outcomes | needed after 3 rounds | refused | cost saved | there when used |")
-	line("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+		"user's words | of another author | replaced lines | outcomes | planted sentences, last round | needed after 3 rounds | refused | cost saved | there when used |")
+	line("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	beside := func(measure string, e *entry, x *float64) string {
 		for _, c := range s.Pairs {
 			if c.Measure == measure && c.Peer == e.Name && x != nil {
@@ -58,7 +59,7 @@ func (s *summary) markdown() string {
 		if e := &s.Rows[i]; e.Missing == "" {
 			line("| %s |", strings.Join([]string{
 				e.Name, number(e.Left), beside("panel", e, e.Needed), beside("anchors", e, e.Anchors), beside("evidence", e, e.Evidence),
-				number(e.User), number(e.Wrong), number(e.Replaced), number(e.Outcomes), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.There),
+				number(e.User), number(e.Wrong), number(e.Replaced), number(e.Outcomes), number(e.Canaries), number(e.Rounds), number(e.Faults), number(e.Saved), number(e.There),
 			}, " | "))
 		}
 	}

@@ -51,7 +51,7 @@ models:
 	}
 	single := calls.Load()
 	table := cmd("--yes")
-	if !strings.Contains(table, "strategies that ask a language model run 3 times at every cut, and in rounds (--repeat)") || !strings.Contains(table, "spread of the runs") || strings.Contains(table, "ran once") {
+	if !strings.Contains(table, "strategies that ask a language model run 3 times at every cut, in rounds and with canaries (--repeat)") || !strings.Contains(table, "spread of the runs") || strings.Contains(table, "ran once") {
 		t.Errorf("the table has no spread:\n%s", table)
 	}
 	if single == 0 || calls.Load() != 3*single {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
@@ -62,6 +63,16 @@ func cacheKey(session, strategy, encoding string, seed uint64, t task, run int) 
 func roundsKey(session, strategy, encoding, format string, rounds, run int) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s\nrounds 3 %d %s\n%s\n%q\n%s", cacheVersion, rounds, format, session, strategy, encoding)
+	if run > 1 {
+		_, _ = fmt.Fprintf(h, "\nrun %d", run)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// canaryKey is cacheKey for canaries in a session.
+func canaryKey(set canary.Set, session, strategy, encoding, format, budget string, rounds int, seed uint64, run int) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s\n%s 1 %s %d %d %s\n%s\n%q\n%s", cacheVersion, set, budget, rounds, seed, format, session, strategy, encoding)
 	if run > 1 {
 		_, _ = fmt.Fprintf(h, "\nrun %d", run)
 	}

@@ -12,6 +12,7 @@
 //
 // docs/comparing-measures.md has the formula of every measure, how it can mislead, and the JSON of a report.
 //
-// The packages below this one: score measures one result, strategies opens the strategies that a user names, report
-// writes HTML pages, and online shows a running gateway.
+// The packages below this one: score measures one result, canary plants sentences that must survive, strategies opens
+// the strategies that a user names, report writes HTML pages, online shows a running gateway, and the command
+// train fits the weights of package value.
 package lab

@@ -18,7 +18,7 @@ func Payback(name string) float64 {
 func Concluded(r *Report) *Report {
 	out := &Report{Format: r.Format, Seed: r.Seed, Encoding: r.Encoding, Repeat: r.Repeat, ByFolder: r.ByFolder, Peers: r.Peers, Strategies: r.Strategies, Budgets: r.Budgets}
 	out.Sessions, out.Skipped, out.Rows = slices.Clone(r.Sessions), slices.Clone(r.Skipped), slices.Clone(r.Rows)
-	out.Rounds, out.Evidence = slices.Clone(r.Rounds), slices.Clone(r.Evidence)
+	out.Rounds, out.Canaries, out.Evidence = slices.Clone(r.Rounds), slices.Clone(r.Canaries), slices.Clone(r.Evidence)
 	out.conclude()
 	return out
 }

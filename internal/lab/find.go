@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -11,12 +12,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/lab/canary"
 )
 
 // An Item is a session that is opened when it is needed, so that a list of a million sessions takes
 // little memory.
 type Item struct {
 	Name string // path of the file; unique
+	// Canaries names the sentences to plant in the session. Their survival is then measured instead of later use.
+	Canaries canary.Set
 	// Evidence says that the file is a conversation with gold evidence, not a transcript.
 	Evidence bool
 	Open     func() (io.ReadCloser, error)
@@ -35,7 +40,8 @@ var companions = []string{"ui_messages.json", "task_metadata.json", "index.json"
 
 // Find returns the sessions that paths name, sorted by name. A path is a file, a folder with everything in it that
 // looks like a transcript, a pattern as of [filepath.Glob], or "demo:" for the sessions that come with the program.
-// "evidence:" before a path marks its files as conversations with gold evidence. Links to
+// "canaries:" or "canaries2:" before any of these plants sentences in the sessions; by itself it means the sessions
+// that come with the program. "evidence:" before a path marks its files as conversations with gold evidence. Links to
 // files and folders are followed; each folder is read once. Find reads no file: a file or folder that cannot be
 // opened becomes an item that fails when it is read. A path that names nothing is an error.
 func Find(paths ...string) ([]Item, error) {
@@ -59,6 +65,11 @@ func Find(paths ...string) ([]Item, error) {
 }
 
 func find(p string) ([]Item, error) {
+	for _, set := range canary.Sets {
+		if of, ok := strings.CutPrefix(p, string(set)+":"); ok {
+			return withCanaries(set, cmp.Or(of, "demo:"))
+		}
+	}
 	if of, ok := strings.CutPrefix(p, evidencePrefix); ok {
 		items, err := find(of)
 		for i := range items {
@@ -94,6 +105,15 @@ func find(p string) ([]Item, error) {
 		return nil, fmt.Errorf("%s: no such files", p)
 	}
 	return out, nil
+}
+
+// withCanaries returns the sessions that p names, for canaries.
+func withCanaries(set canary.Set, p string) ([]Item, error) {
+	items, err := find(p)
+	for i := range items {
+		items[i].Name, items[i].Canaries = string(set)+":"+items[i].Name, set
+	}
+	return items, err
 }
 
 func folder(p string) ([]Item, error) {

@@ -33,7 +33,7 @@ type Options struct {
 	// the session's own, or anthropic if that is only read.
 	RoundsFormat string
 	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
-	// Rows have the means. Other strategies are deterministic and run once; so do rounds.
+	// Rows have the means. Other strategies are deterministic and run once; so do rounds and canaries.
 	Repeat int
 	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike. Intervals of
 	// tables, differences and verdicts are then over folders; means stay over sessions.
@@ -129,7 +129,7 @@ type Strategy struct {
 	// Its savings do not count as the strategy's own.
 	Truncation string
 	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
-	// same size; empty means the budget of the run. It does not run in rounds.
+	// same size; empty means the budget of the run. It does not run in rounds and with canaries.
 	SizeOf string
 }
 

@@ -69,6 +69,9 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 		return 0, ctx.Err()
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}
+	if w.set = it.Canaries; w.set != "" {
+		return w.priceCanaries(ctx, it.Name, p, silent)
+	}
 	cuts := score.Cuts(s, counter)
 	n := 0
 	for _, budget := range r.opts.Budgets {

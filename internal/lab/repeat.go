@@ -144,7 +144,7 @@ func spreadOf(means []float64) *Spread {
 	return &Spread{Runs: len(means), Least: slices.Min(means), Most: slices.Max(means), Deviation: deviation(means, mean(means))}
 }
 
-// A lap is the result of one round of a session, or of one conversation with gold evidence.
+// A lap is the result of one round, or of one type of canary, for a session.
 type lap interface {
 	lap() (u core.Usage, failed bool)
 }
@@ -189,6 +189,7 @@ func (a *analysis) once(strategy string) []Warning {
 	var out []Warning
 	asked := slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
 		slices.ContainsFunc(a.Rounds, func(r Round) bool { return r.Strategy == strategy && r.Usage.Calls > 0 }) ||
+		slices.ContainsFunc(a.Canaries, func(c Canary) bool { return c.Strategy == strategy && c.Usage.Calls > 0 }) ||
 		slices.ContainsFunc(a.Evidence, func(e Evidence) bool { return e.Strategy == strategy && e.Usage.Calls > 0 })
 	if a.Repeat <= 1 && asked {
 		out = append(out, Warning{Strategy: strategy, Text: fmt.Sprintf("it asks a language model and ran once, which proves nothing: the next run may differ; %d runs show the spread", defaultRepeat)})

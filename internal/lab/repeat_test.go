@@ -174,66 +174,81 @@ func TestRepeatLimit(t *testing.T) {
 	}
 }
 
-// Rounds of what asks a model are repeated, too: every run is in the cache by itself, the means are over
+// Rounds and canaries of what asks a model are repeated, too: every run is in the cache by itself, the means are over
 // all runs, and the lines say how far apart they are.
-func TestRepeatRounds(t *testing.T) {
+func TestRepeatRoundsAndCanaries(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t)
-	s, calls := moodily(0)
-	opts := lab.Options{Budgets: budgets(t, "20%"), Rounds: 2, Cache: t.TempDir(), Now: still}
-	items, err := lab.Find("demo:context-evaluator")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := lab.NewPlan(t.Context(), items, []lab.Strategy{s}, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := run(t, items, opts, s, window("window", "budget"))
-	asked := calls.Load()
-	if n := plan.Usage.Calls; n != int(asked) || n%3 != 0 {
-		t.Errorf("%d calls were planned, %d made", plan.Usage.Calls, asked)
-	}
-	// values by strategy and run, of what is left after the first round
-	values, apart := map[string]map[int]float64{}, map[string]*lab.Estimate{}
-	put := func(strategy string, run int, v float64) {
-		if values[strategy] == nil {
-			values[strategy] = map[int]float64{}
-		}
-		values[strategy][run] = v
-	}
-	for _, x := range r.Rounds {
-		if x.Round == 1 {
-			put(x.Strategy, x.Run, *x.Once)
-		}
-	}
-	for _, l := range r.RoundLines {
-		if e := l.Values["once"]; l.Round == 1 {
-			apart[l.Strategy] = &e
-		}
-	}
-	if len(values["moody"]) != 3 || len(values["window"]) != 1 {
-		t.Fatalf("runs of the first round: %v", values)
-	}
-	first, second, third := values["moody"][0], values["moody"][2], values["moody"][3]
-	if e := apart["moody"]; e.Runs == nil || e.Runs.Runs != 3 || !near(e.Mean, (first+second+third)/3) || !near(e.Runs.Least, min(first, second, third)) || !near(e.Runs.Most, max(first, second, third)) {
-		t.Errorf("%+v with %+v, of runs that left %v", e, e.Runs, values["moody"])
-	}
-	if e := apart["window"]; e.Runs != nil {
-		t.Errorf("truncation has a spread: %+v", e.Runs)
-	}
-	if again := run(t, items, opts, s, window("window", "budget")); encode(t, again) != encode(t, r) || calls.Load() != asked {
-		t.Errorf("from the cache comes another report, or %d more calls", calls.Load()-asked)
-	}
-	if encode(t, lab.Concluded(r)) != encode(t, r) {
-		t.Error("concluded again it is another report")
-	}
-	opts.Repeat = 1
-	warned := false
-	for _, w := range run(t, items, opts, s).Warnings {
-		warned = warned || w.Strategy == "moody" && strings.Contains(w.Text, "ran once")
-	}
-	if !warned || calls.Load() != asked {
-		t.Errorf("a single run has no warning, or cost %d calls", calls.Load()-asked)
+	for what, path := range map[string]string{"rounds": "demo:context-evaluator", "canaries": "canaries:demo:context-evaluator"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, calls := moodily(0)
+			opts := lab.Options{Budgets: budgets(t, "20%"), Rounds: 2, Cache: t.TempDir(), Now: still}
+			items, err := lab.Find(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := lab.NewPlan(t.Context(), items, []lab.Strategy{s}, &opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, items, opts, s, window("window", "budget"))
+			asked := calls.Load()
+			if n := plan.Usage.Calls; n < int(asked) || n%3 != 0 || what == "rounds" && n != int(asked) { // how many rounds there will be with canaries is an estimate
+				t.Errorf("%d calls were planned, %d made", plan.Usage.Calls, asked)
+			}
+			// values by strategy and run, of what is left after the first round
+			values, apart := map[string]map[int]float64{}, map[string]*lab.Estimate{}
+			put := func(strategy string, run int, v float64) {
+				if values[strategy] == nil {
+					values[strategy] = map[int]float64{}
+				}
+				values[strategy][run] = v
+			}
+			for _, x := range r.Rounds {
+				if x.Round == 1 {
+					put(x.Strategy, x.Run, *x.Once)
+				}
+			}
+			for _, l := range r.RoundLines {
+				if e := l.Values["once"]; l.Round == 1 {
+					apart[l.Strategy] = &e
+				}
+			}
+			for _, x := range r.Canaries {
+				if x.Type == "rule" {
+					put(x.Strategy, x.Run, float64(x.Kept[0])/float64(x.Planted[0]))
+				}
+			}
+			for _, l := range r.CanaryLines {
+				if l.Type == "rule" {
+					apart[l.Strategy] = &l.Kept[0]
+				}
+			}
+			if len(values["moody"]) != 3 || len(values["window"]) != 1 {
+				t.Fatalf("runs of the first round: %v", values)
+			}
+			first, second, third := values["moody"][0], values["moody"][2], values["moody"][3]
+			if e := apart["moody"]; e.Runs == nil || e.Runs.Runs != 3 || !near(e.Mean, (first+second+third)/3) || !near(e.Runs.Least, min(first, second, third)) || !near(e.Runs.Most, max(first, second, third)) {
+				t.Errorf("%+v with %+v, of runs that left %v", e, e.Runs, values["moody"])
+			}
+			if e := apart["window"]; e.Runs != nil {
+				t.Errorf("truncation has a spread: %+v", e.Runs)
+			}
+			if again := run(t, items, opts, s, window("window", "budget")); encode(t, again) != encode(t, r) || calls.Load() != asked {
+				t.Errorf("from the cache comes another report, or %d more calls", calls.Load()-asked)
+			}
+			if encode(t, lab.Concluded(r)) != encode(t, r) {
+				t.Error("concluded again it is another report")
+			}
+			opts.Repeat = 1
+			warned := false
+			for _, w := range run(t, items, opts, s).Warnings {
+				warned = warned || w.Strategy == "moody" && strings.Contains(w.Text, "ran once")
+			}
+			if !warned || calls.Load() != asked {
+				t.Errorf("a single run has no warning, or cost %d calls", calls.Load()-asked)
+			}
+		})
 	}
 }

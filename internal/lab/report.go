@@ -41,14 +41,17 @@ type Report struct {
 	// Rows are by session, budget, place of the cut and strategy.
 	Rows   []Row   `json:"rows"`
 	Rounds []Round `json:"rounds,omitempty"`
+	// Canaries count the surviving planted sentences, by session, budget, strategy and type.
+	Canaries []Canary `json:"canaries,omitempty"`
 	// Evidence counts the surviving gold evidence, by conversation, budget and strategy.
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Spending has the distribution of tokens, with [Options.Spending]: of all sessions that could be read, even
 	// those too short to be compared, first all together, then by mode.
 	Spending []Spending `json:"spending,omitempty"`
 
-	Tables     []Table     `json:"tables"`
-	RoundLines []RoundLine `json:"round_lines,omitempty"`
+	Tables      []Table      `json:"tables"`
+	RoundLines  []RoundLine  `json:"round_lines,omitempty"`
+	CanaryLines []CanaryLine `json:"canary_lines,omitempty"`
 	// EvidenceLines are the means, by budget and strategy.
 	EvidenceLines []EvidenceLine `json:"evidence_lines,omitempty"`
 	Differences   []Difference   `json:"differences"`
@@ -182,6 +185,7 @@ func (r *runner) report(partial bool) *Report {
 		out.Sessions = append(out.Sessions, s.info)
 		out.Rows = append(out.Rows, s.rows...)
 		out.Rounds = append(out.Rounds, s.rounds...)
+		out.Canaries = append(out.Canaries, s.planted...)
 		out.Evidence = append(out.Evidence, s.evidence...)
 	}
 	out.conclude()
@@ -206,6 +210,7 @@ func (r *Report) conclude() {
 	r.Warnings = a.warnings() // sets a.unfit, which the others use
 	r.Tables = a.tables()
 	r.RoundLines = a.roundLines()
+	r.CanaryLines = a.canaryLines()
 	r.EvidenceLines = a.evidenceLines()
 	r.Warnings = append(r.Warnings, evidenceWarnings(r.EvidenceLines)...)
 	r.Differences = a.differences()
@@ -238,6 +243,7 @@ func (r *Report) dropCopies() {
 	})
 	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return copies[row.Session] != "" })
 	r.Rounds = slices.DeleteFunc(r.Rounds, func(x Round) bool { return copies[x.Session] != "" })
+	r.Canaries = slices.DeleteFunc(r.Canaries, func(x Canary) bool { return copies[x.Session] != "" })
 	r.Evidence = slices.DeleteFunc(r.Evidence, func(x Evidence) bool { return copies[x.Session] != "" })
 	r.sort()
 }
@@ -259,5 +265,6 @@ func (r *Report) sort() {
 	slices.SortStableFunc(r.Rounds, func(a, b Round) int {
 		return cmp.Or(strings.Compare(a.Session, b.Session), rank[a.Strategy]-rank[b.Strategy], a.Run-b.Run, a.Round-b.Round)
 	})
+	slices.SortStableFunc(r.Canaries, func(a, b Canary) int { return strings.Compare(a.Session, b.Session) }) // they come in order
 	slices.SortStableFunc(r.Evidence, func(a, b Evidence) int { return strings.Compare(a.Session, b.Session) })
 }

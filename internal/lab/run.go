@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/tokens"
 )
@@ -61,6 +62,7 @@ type outcomeOf struct {
 	info    SessionInfo
 	skipped string // the reason; empty if it was compared
 	rows    []Row
+	planted []Canary
 	rounds  []Round
 	// evidence is the result for a conversation with gold evidence.
 	evidence []Evidence
@@ -177,6 +179,13 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		out.spent = spentBy(s, counter)
 	}
 	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
+	if w.set = it.Canaries; w.set != "" {
+		out.info.Hash, out.info.Said = string(w.set)+":"+out.info.Hash, string(w.set)+":"+out.info.Said
+		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
+			out.skipped = tooShort(out.planted)
+		}
+		return out, err
+	}
 	cuts := score.Cuts(s, counter)
 	for _, budget := range r.opts.Budgets {
 		for _, t := range budget.tasks(s, cuts, counter) {
@@ -223,6 +232,7 @@ type sessionWork struct {
 	session *score.Session
 	counter *tokens.Counter
 	hash    string
+	set     canary.Set // of canaries
 	scorers map[scorerKey]*score.Scorer
 	cached  int
 }

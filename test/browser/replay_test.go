@@ -119,3 +119,39 @@ func TestReplay(t *testing.T) {
 	}
 	tb.media(t)
 }
+
+// TestCanaries opens the page of a run that has nothing but canaries: a table that can be sorted.
+func TestCanaries(t *testing.T) {
+	tb := openTab(t)
+	share := func(v float64) []lab.Estimate { return []lab.Estimate{{Mean: v, Low: v / 2, High: v, Sessions: 6}} }
+	r := &lab.Report{Format: lab.ReportFormat, Measures: lab.Measures(), Budgets: []string{"20%"}, CanaryLines: []lab.CanaryLine{
+		{Strategy: "a " + hostile, Budget: "20%", Type: "rule", Kept: share(0.5), FirstLost: 1},
+		{Strategy: "b", Budget: "20%", Type: "rule", Kept: share(0.75)},
+	}}
+	var b bytes.Buffer
+	if err := report.Write(&b, r, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "canaries.html")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tb.do(t, chromedp.EmulateViewport(390, 844))
+	tb.navigate(t, file, "")
+	tb.do(t, chromedp.Focus(chromedp.CSS(`table.canaries th:nth-child(4) button.sort`)), chromedp.KeyEvent("\r"))
+	if got := until[string](t, tb, `document.querySelector("table.canaries [aria-sort=descending]") && document.querySelector("table.canaries tbody th").textContent`); got != "b" {
+		t.Errorf("sorted by what is left, %q is first, want b", got)
+	}
+	if got := evaluate[int](t, tb, `document.scrollingElement.scrollWidth`); got > 390 {
+		t.Errorf("the page is %d pixels wide on a screen of 390", got)
+	}
+	_, dir := peers.Node(t, "browser-test", untried)
+	axe, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	violations(t, tb, string(axe), `{}`, "canaries")
+	if evaluate[bool](t, tb, `"broken" in window`) {
+		t.Error("a name ran as a script")
+	}
+}

@@ -21,6 +21,7 @@ var elsewhere = map[string]string{
 	"internal/dialog/":                                    "the tables of tools' names and of the words of programs",
 	"internal/testkit/":                                   "plays agents and vendors",
 	"internal/lab/score/artefacts.go":                     "the second implementation, compared below",
+	"internal/lab/canary/":                                "plants what no provider may look for by its list",
 	"cmd/condense/internal/hook/shape.go":                 "where the text is in the results of one agent's tools",
 	"providers/native/extras.go command":                  "Roo Code's own expression, longer names included",
 	"internal/live/store/postgres.go search_path":         "a setting of PostgreSQL",

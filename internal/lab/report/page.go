@@ -31,8 +31,10 @@ type page struct {
 	Modes      []*modeCard
 	Scopes     []scope
 	Rounds     []roundRow
+	Canaries   []canaryTable
 	Evidence   []evidenceRow
 	Golds      []string // budgets of Evidence
+	Planted    bool     // there is nothing but canaries
 	Gold       bool     // there is nothing but conversations with gold evidence
 	Priced     bool     // some strategy called a model
 	Repeated   bool     // and ran several times
@@ -44,7 +46,11 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
 		MaxPart: thousands(maxPart), Size: kibibytes(text.Bytes),
 	}
-	p.Gold = len(r.Rows) == 0 && len(r.EvidenceLines) > 0
+	p.Planted = len(r.Rows) == 0 && len(r.CanaryLines) > 0
+	if p.Title == "" && p.Planted {
+		p.Title = "What is left of planted sentences"
+	}
+	p.Gold = len(r.Rows) == 0 && len(r.CanaryLines) == 0 && len(r.EvidenceLines) > 0
 	if p.Title == "" && p.Gold {
 		p.Title = "What is left of the evidence for questions"
 	}
@@ -71,6 +77,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 		p.Priced = p.Priced || s.Priced
 	}
 	p.Rounds = roundRows(r)
+	p.Canaries = canaryTables(r)
 	p.Evidence, p.Golds = evidenceRows(r), r.EvidenceBudgets()
 	p.Repeated = repeated(r)
 	return p
@@ -89,11 +96,13 @@ func repeated(r *lab.Report) bool {
 	return slices.ContainsFunc(r.Tables, func(t lab.Table) bool {
 		return slices.ContainsFunc(t.Lines, func(l lab.Line) bool { return several(l.Values) })
 	}) || slices.ContainsFunc(r.RoundLines, func(l lab.RoundLine) bool { return several(l.Values) }) ||
-		slices.ContainsFunc(r.EvidenceLines, func(l lab.EvidenceLine) bool { return l.Kept.Runs != nil })
+		slices.ContainsFunc(r.CanaryLines, func(l lab.CanaryLine) bool {
+			return slices.ContainsFunc(l.Kept, func(e lab.Estimate) bool { return e.Runs != nil })
+		}) || slices.ContainsFunc(r.EvidenceLines, func(l lab.EvidenceLine) bool { return l.Kept.Runs != nil })
 }
 
 // Compared reports whether there are results of cuts.
-func (p *page) Compared() bool { return !p.Gold }
+func (p *page) Compared() bool { return !p.Planted && !p.Gold }
 
 // Short returns the name of a session without the common folder.
 func (p *page) Short(name string) string { return Visible(strings.TrimPrefix(name, p.Folder)) }

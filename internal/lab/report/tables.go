@@ -157,6 +157,58 @@ func roundRows(r *lab.Report) []roundRow {
 	return out
 }
 
+// A canaryTable has the surviving shares of planted sentences under one budget.
+type canaryTable struct {
+	Budget string
+	Rounds []int // 1 and up
+	Rows   []canaryRow
+}
+
+type canaryRow struct {
+	Strategy, Type string
+	Sessions       int
+	Failed         int
+	Cells          []cell // kept, by round
+	FirstLost      int    // 0: never
+	Stale, Misled  cell
+}
+
+func canaryTables(r *lab.Report) []canaryTable {
+	var out []canaryTable
+	for i := range r.CanaryLines {
+		l := &r.CanaryLines[i]
+		if len(out) == 0 || out[len(out)-1].Budget != l.Budget {
+			out = append(out, canaryTable{Budget: l.Budget})
+		}
+		t := &out[len(out)-1]
+		for len(t.Rounds) < len(l.Kept) {
+			t.Rounds = append(t.Rounds, len(t.Rounds)+1)
+		}
+		row := canaryRow{Strategy: l.Strategy, Type: string(l.Type), Failed: l.Failed, FirstLost: l.FirstLost, Stale: shareCell(l.Stale), Misled: shareCell(l.Misled)}
+		if len(l.Kept) > 0 {
+			row.Sessions = l.Kept[0].Sessions
+		}
+		for k := range l.Kept {
+			row.Cells = append(row.Cells, shareCell(&l.Kept[k]))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for i := range out { // some strategies have fewer rounds
+		for k := range out[i].Rows {
+			row := &out[i].Rows[k]
+			row.Cells = append(row.Cells, make([]cell, len(out[i].Rounds)-len(row.Cells))...)
+		}
+	}
+	return out
+}
+
+func shareCell(e *lab.Estimate) cell {
+	if e == nil {
+		return cell{}
+	}
+	return estimate(&lab.Measure{Name: "share", Unit: "share"}, map[string]lab.Estimate{"share": *e})
+}
+
 // An evidenceRow has the shares of gold evidence that a strategy keeps, by budget.
 type evidenceRow struct {
 	Strategy, What string

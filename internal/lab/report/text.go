@@ -100,6 +100,7 @@ func cleaned(r *lab.Report) *lab.Report {
 		v.Ties = each(v.Ties, func(s *string) { makeVisible(s) })
 		v.AtSize = each(v.AtSize, func(s *string) { makeVisible(s) })
 	})
+	out.CanaryLines = each(r.CanaryLines, func(l *lab.CanaryLine) { makeVisible(&l.Strategy) })
 	out.EvidenceLines = each(r.EvidenceLines, func(l *lab.EvidenceLine) { makeVisible(&l.Strategy, &l.Ability) })
 	out.Warnings = each(r.Warnings, func(x *lab.Warning) { makeVisible(&x.Strategy, &x.Text) })
 	return &out

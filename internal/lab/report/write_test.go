@@ -43,6 +43,10 @@ func newReport() *lab.Report {
 		Skipped:  []lab.Skipped{{Name: hostile, Reason: hostile}},
 		Warnings: []lab.Warning{{Strategy: "mine" + hostile, Text: hostile, Unfit: true}},
 		Verdicts: []lab.Verdict{{Budget: "25%", Best: "mine" + hostile, Shown: true, Text: "mine keeps most " + hostile, Disagreement: "the yardsticks disagree" + hostile, AtSize: []string{"mine against other at the same size" + hostile}}},
+		CanaryLines: []lab.CanaryLine{
+			{Strategy: "mine" + hostile, Budget: "20%", Type: "rule", Kept: []lab.Estimate{share(0.75), {Mean: 0.5, Low: 0.5, High: 0.5, Sessions: 1}}, FirstLost: 2, Stale: &lab.Estimate{Mean: 0.25, Low: 0.25, High: 0.25}},
+			{Strategy: "other", Budget: "20%", Type: "rule", Kept: []lab.Estimate{{Mean: 1, Low: 1, High: 1, Sessions: 3}}},
+		},
 	}
 	for _, mode := range []string{"", r.Modes[0]} {
 		r.Tables = append(r.Tables, lab.Table{Budget: "25%", Mode: mode, Lines: []lab.Line{line(lab.Oracle, true, 1), line("mine"+hostile, false, 0.123456)}})
@@ -105,7 +109,7 @@ func blocks(t *testing.T, page string) map[string]string {
 	return out
 }
 
-// What ran several times shows how far apart the runs are: in the tables of measures and of rounds.
+// What ran several times shows how far apart the runs are: in the tables of measures, rounds and canaries.
 func TestSpreadOnThePage(t *testing.T) {
 	r := newReport()
 	if page := write(t, r, nil, nil); strings.Contains(page, "runs 0.") || strings.Contains(page, `id="repeated"`) {
@@ -116,12 +120,13 @@ func TestSpreadOnThePage(t *testing.T) {
 	}
 	r.Tables[0].Lines[1].Values["panel"] = apart(0.612, 0.701)
 	r.RoundLines = []lab.RoundLine{{Strategy: "mine", Round: 1, Values: map[string]lab.Estimate{"once": apart(0.622, 0.711)}}}
+	r.CanaryLines[1].Kept[0] = apart(0.632, 0.721)
 	page := write(t, r, nil, nil)
 	if !strings.Contains(page, `id="repeated"`) {
 		t.Error("nothing says that something ran several times")
 	}
 	// In a table of a measure twice: by budget, and by measure.
-	for text, times := range map[string]int{"3 runs 0.61–0.70": 2, "3 runs 0.62–0.71": 1} {
+	for text, times := range map[string]int{"3 runs 0.61–0.70": 2, "3 runs 0.62–0.71": 1, "3 runs 0.63–0.72": 1} {
 		if got := strings.Count(page, `<small class="runs">`+text); got < times {
 			t.Errorf("%q is on the page %d times, want %d", text, got, times)
 		}
@@ -194,6 +199,8 @@ func TestNumbers(t *testing.T) {
 		`<td data-v="1234.5"><button type="button">1,235 <small>1.0–2,000</small></button></td>`,
 		`<td data-v="600">600 <small>50 %</small></td>`,
 		`<td data-v="600">600 <small>2 %</small></td>`,
+		`<td data-v="3">3</td><td data-v="0.75">0.75 <small>0.65–0.85</small></td><td data-v="0.5">0.50</td><td data-v="2">round 2</td><td data-v="0.25">0.25</td><td class="none">`,
+		`<td data-v="1">1.00</td><td class="none"><span class="hush">not defined</span>–</td><td>never</td>`,
 		`<span class="at-size">mine against other at the same size`,
 		`<span class="worse">the yardsticks disagree`,
 	} {
@@ -276,13 +283,25 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
+// A page of canaries alone has no parts about what was needed.
+func TestCanariesAlone(t *testing.T) {
+	r := newReport()
+	r.Rows, r.Tables, r.Verdicts = nil, nil, nil
+	page := write(t, r, nil, nil)
+	for s, want := range map[string]bool{`id="canaries"`: true, "planted in 3 sessions": true, `id="verdicts"`: false, `id="numbers"`: false, "were cut at": false} {
+		if strings.Contains(page, s) != want {
+			t.Errorf("the page has %q: %v, want %v", s, !want, want)
+		}
+	}
+}
+
 // A page of conversations with evidence alone has their table, and no parts about what was needed.
 func TestEvidenceAlone(t *testing.T) {
 	r := newReport()
-	r.Rows, r.Tables, r.Verdicts = nil, nil, nil
+	r.Rows, r.Tables, r.Verdicts, r.CanaryLines = nil, nil, nil, nil
 	r.EvidenceLines = []lab.EvidenceLine{{Strategy: "mine" + hostile, Budget: "25%", Ability: "order" + hostile, Questions: 1234, Kept: lab.Estimate{Mean: 0.5, Low: 0.5, High: 0.5, Sessions: 3}}}
 	page := write(t, r, nil, nil)
-	for s, want := range map[string]bool{`id="evidence"`: true, "3 conversations were condensed": true, `<td data-v="1234">1,234</td><td data-v="0.5">0.50`: true, `id="verdicts"`: false, "were cut at": false} {
+	for s, want := range map[string]bool{`id="evidence"`: true, "3 conversations were condensed": true, `<td data-v="1234">1,234</td><td data-v="0.5">0.50`: true, `id="verdicts"`: false, "were cut at": false, "planted": false} {
 		if strings.Contains(page, s) != want {
 			t.Errorf("the page has %q: %v, want %v", s, !want, want)
 		}

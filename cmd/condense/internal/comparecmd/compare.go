@@ -57,7 +57,8 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `compare cuts recorded sessions where they would have overflowed, lets every strategy condense the messages
 before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
 folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
-evidence:PATH is conversations with questions and the messages
+canaries:PATH plants rules, facts and wishes in the sessions and counts the surviving ones, round by round;
+canaries2:PATH plants texts of another author. evidence:PATH is conversations with questions and the messages
 that answer them; the surviving share of those messages is measured.
 
 A strategy is, with commas between several:
@@ -88,6 +89,7 @@ them.`,
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
   condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
   condense compare sessions/ --reader cheap --author strong --budgets 12% --strategies smart,slidingwindow
+  condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
@@ -101,9 +103,9 @@ them.`,
 	f.StringVar(&c.save, "save", "", "`file` for the whole result as JSON, for --against")
 	f.StringVar(&c.against, "against", "", "`file` of an earlier result, or a strategy of this one, to compare the others with")
 	f.StringVar(&c.failOn, "fail-on", "", "`conditions` under which the exit code is 1, such as 'recall<-0.03,size>0.05,failed>0': differences from --against that the data show, and shares of failed cuts")
-	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow")
+	f.IntVar(&c.rounds, "rounds", 0, "also condense long sessions this many times as they grow (for canaries: at most this many, default 6)")
 	f.StringVar(&c.roundsFormat, "rounds-format", "", "transcript `format` in which the view is written and read again after every round (default: the session's; anthropic if that is only read)")
-	f.IntVar(&c.repeat, "repeat", 3, "`runs` of strategies that ask a language model, at every cut and budget, and in rounds; the others are deterministic and run once")
+	f.IntVar(&c.repeat, "repeat", 3, "`runs` of strategies that ask a language model, at every cut and budget, in rounds and with canaries; the others are deterministic and run once")
 	f.BoolVar(&c.replay, "replay", false, "play sessions turn by turn: what a policy costs, and what it loses")
 	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
@@ -190,7 +192,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err != nil {
 		err = stopped(err, r, opts)
 	}
-	if len(r.Rows) == 0 && len(r.Evidence) == 0 {
+	if len(r.Rows) == 0 && len(r.Canaries) == 0 && len(r.Evidence) == 0 {
 		if err != nil {
 			return err
 		}

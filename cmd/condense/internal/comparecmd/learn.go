@@ -115,8 +115,8 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
-	if slices.ContainsFunc(items, func(it lab.Item) bool { return it.Evidence }) {
-		return cli.Usage(cmd, "evidence: is for condense compare: learn reads sessions as they are")
+	if slices.ContainsFunc(items, func(it lab.Item) bool { return it.Canaries != "" || it.Evidence }) {
+		return cli.Usage(cmd, "canaries: and evidence: are for condense compare: learn reads sessions as they are")
 	}
 	h, set, err := openStrategies(a, cmd, c, &peerList{})
 	if err != nil {

@@ -37,7 +37,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	term.Printf(a.Stderr, "%s, %s to measure, %s of them in the cache: at most %s\n",
 		size.Plural(plan.Sessions, "session"), size.Plural(plan.Rows, "result"), size.Group(plan.Cached), cli.UsageText(u))
 	if opts.Repeat > 1 {
-		term.Printf(a.Stderr, "strategies that ask a language model run %d times at every cut, and in rounds (--repeat)\n", opts.Repeat)
+		term.Printf(a.Stderr, "strategies that ask a language model run %d times at every cut, in rounds and with canaries (--repeat)\n", opts.Repeat)
 	}
 	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
 		return nil

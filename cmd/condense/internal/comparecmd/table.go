@@ -120,8 +120,9 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 	}
 	writePeers(w, r, markdown, width)
 	writeRounds(w, r, markdown, width)
+	writeCanaries(w, r, markdown, width)
 	writeEvidence(w, r, markdown, width)
-	if len(r.Rows) == 0 && len(r.Evidence) > 0 {
+	if len(r.Rows)+len(r.Canaries) == 0 && len(r.Evidence) > 0 {
 		term.Printf(w, "\nShares of 1, means over questions, with the half width of the 95 %% interval over conversations.\n")
 		return
 	}
@@ -354,6 +355,19 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 				write(append(fields, runs(&e)...)...)
 			}
 		}
+	}
+	for i := range r.CanaryLines {
+		l := &r.CanaryLines[i]
+		share := func(name string, e *lab.Estimate) {
+			if e != nil {
+				write(append(fieldsOf(l.Budget, l.Strategy, "canary_"+string(l.Type)+"_"+name, e), runs(e)...)...)
+			}
+		}
+		for k := range l.Kept {
+			share("round_"+strconv.Itoa(k+1), &l.Kept[k])
+		}
+		share("stale", l.Stale)
+		share("misled", l.Misled)
 	}
 	for i := range r.EvidenceLines {
 		l := &r.EvidenceLines[i]
