@@ -43,7 +43,7 @@ this folder.`,
   condense live now
   condense live undo 3kq7
   condense live --output json`,
-		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show, mcp"),
+		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
 		},
