@@ -1,6 +1,7 @@
 package smart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -360,9 +361,7 @@ func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string
 func (a *writing) prompts(w historian, former *account.Account, from, room int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window
-	if window == 0 {
-		window = w.req.Budget.Window
-	}
+	window = cmp.Or(window, w.req.Budget.Window)
 	limit := int(margin*float64(window)) - room
 	if a.c.Request == requestPrefix {
 		agents := func(now *account.Account) *model.Prompt {
