@@ -14,6 +14,7 @@ import (
 func (g *Gateway) Stats() stats.Stats {
 	s := g.stats.Snapshot()
 	s.AsOf, s.Observe, s.Windows = g.current.Load().Now(), g.current.Load().Observe, g.windows.known()
+	_, s.Preparing = g.preparing.Waiting()
 	if pending := g.host.ReloadErr(); pending != nil {
 		s.Pending = pending.Error()
 	}

@@ -66,13 +66,7 @@ func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) 
 
 // All returns the strategies in order of name.
 func (r *Registry) All() iter.Seq[Strategy] {
-	return func(yield func(Strategy) bool) {
-		for _, n := range r.Names() {
-			if !yield(r.byName[n]) {
-				return
-			}
-		}
-	}
+	return slices.Values(slices.SortedFunc(maps.Values(r.byName), func(a, b Strategy) int { return strings.Compare(a.Name, b.Name) }))
 }
 
 // home finds the object in raw, which was to be decoded into t, that has the unknown key name:

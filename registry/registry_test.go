@@ -67,6 +67,7 @@ func TestOpenRejectsWrongSettings(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"kepe":1}`:        `open some: settings: unknown setting "kepe"; did you mean "keep"?; there are keep, mode, extra`,
 		`{"keep":"three"}`:  `open some: settings: keep: got a JSON string; want integer`,
+		`{"mode":"c"}`:      `open some: settings: mode: "c" is none of a, b`,
 		`[1]`:               `open some: settings: got a JSON array; want an object`,
 		`{"keep":-1}`:       `open some: settings: keep: -1 is negative`,
 		`{"keep":1} {}`:     `open some: settings: more than one JSON value`,
@@ -160,6 +161,12 @@ func TestNestedSettingsAreDocumented(t *testing.T) {
 	registry.Nested(s, func(s registry.Setting, depth int) {
 		got = append(got, fmt.Sprintf("%d %s %s %s %s %q", depth, s.Name, s.Type, s.Default, s.Doc, s.Enum))
 	})
+	wavy := registry.Settings[config](func() config { return config{mark{"wavy"}} })
+	for _, raw := range []string{``, `{"mark":{"style":"dot"}}`} {
+		if _, err := wavy.Decode(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), "settings: mark.style: ") {
+			t.Errorf("%s: got error %v, want that mark.style is none of dots, dashes", raw, err)
+		}
+	}
 	want := []string{`0 mark object {"style":"dots"} the mark []`, `1 mark.style string "dots" how it looks ["dots" "dashes"]`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -78,9 +78,9 @@ func nested(settings []Setting, prefix string, depth int, f func(s Setting, dept
 // Settings are settings of type C, a struct with json tags, given by a function that returns
 // the defaults. It is a function so that two users never share a map.
 //
-// A `doc` tag documents a field, an `enum` tag lists its values, separated by "|", and a `was` tag its former names. If *C has a
-// method Removed() map[string]string, its keys are settings of former versions, its values
-// explain the replacement: an error gives the explanation instead of reporting an unknown setting.
+// A `doc` tag documents a field, a `was` tag its former names, and an `enum` tag lists the values that it may have, separated by "|":
+// another, but for the empty one, is an error, also as a default. If *C has a method Removed() map[string]string, its keys are settings of
+// former versions, and its values explain the replacement: an error gives the explanation instead of reporting an unknown setting.
 type Settings[C any] func() C
 
 // Decode returns the defaults overridden by raw, a JSON object; empty means the defaults. Unknown names and wrong types are
@@ -179,7 +179,13 @@ func decode[C any](raw json.RawMessage, c *C) error {
 			return fmt.Errorf("settings: %w", err)
 		}
 	}
-	return nil
+	var wrong error
+	Nested(describe(*c), func(s Setting, _ int) {
+		if value := strings.Trim(string(s.Default), `"`); s.Enum != nil && value != "" && value != "null" && !slices.Contains(s.Enum, value) {
+			wrong = fmt.Errorf("settings: %s: %q is none of %s", s.Name, value, strings.Join(s.Enum, ", "))
+		}
+	})
+	return wrong
 }
 
 // renamed returns settings with those of former names under their present ones.

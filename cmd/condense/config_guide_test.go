@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,9 +28,10 @@ func TestGuides(t *testing.T) {
 	testkit.Process(t)
 	for file, least := range map[string]int{
 		"../../docs/switching-providers.md": 10,
-		"../../README.md":                   1,
+		"../../README.md":                   3,
 		"../../docs/smart-passes.md":        1,
 		"../../docs/serving.md":             1,
+		"../../docs/what-the-model-sees.md": 3,
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -52,18 +55,12 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// The commands of README, and of the guide to files, for the user's own sessions, run in order: each succeeds and
-// prints something, and the last ones undo everything.
+// The commands of the guide to files, for the user's own sessions, run in order: each succeeds and prints something, and the last ones
+// undo everything.
 func TestCommandsForFilesWorkInOrder(t *testing.T) {
 	testkit.Process(t)
-	for file, least := range map[string]int{"../../README.md": 6, "../../docs/files.md": 12} {
-		t.Run(filepath.Base(file), func(t *testing.T) { inOrder(t, read(t, file), least) })
-	}
-}
-
-func inOrder(t *testing.T, text string, least int) {
-	t.Helper()
-	_, section, _ := strings.Cut(text, "\n## On your own sessions\n")
+	const least = 12
+	_, section, _ := strings.Cut(read(t, "../../docs/files.md"), "\n## On your own sessions\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	dir := t.TempDir()
 	sh := func(line string) (stdout, stderr string) {
@@ -83,6 +80,8 @@ func inOrder(t *testing.T, text string, least int) {
 		t.Fatal(err)
 	}
 	sh("condense run " + session + " --to claudecode --window 10M -q -o session.jsonl || test $? = 3")
+	// What learn recommends takes 14 seconds for that session: it gets a folder with another one.
+	sh("mkdir learns && cp " + filepath.Join(filepath.Dir(session), "aider--sec0013.json.gz") + " learns")
 	before, _ := sh("condense view session.jsonl")
 	typed := 0
 	for line := range strings.Lines(section) {
@@ -91,6 +90,9 @@ func inOrder(t *testing.T, text string, least int) {
 			continue
 		}
 		typed++
+		if strings.HasPrefix(line, "learn .") {
+			line = strings.Replace(line, " .", " learns", 1)
+		}
 		stdout, stderr := sh("condense " + line)
 		if strings.TrimSpace(stdout+stderr) == "" || strings.HasPrefix(stdout, "nothing") {
 			t.Errorf("condense %s shows %.100q and %.100q", line, stdout, stderr)
@@ -175,7 +177,7 @@ func session(t *testing.T, dir, text string, env []string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(sessions, filepath.Join(dir, "testdata")); err != nil {
+		if err := os.Symlink(sessions, filepath.Join(dir, "testdata")); err != nil && !errors.Is(err, fs.ErrExist) {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -229,13 +230,18 @@ func certificate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 }
 
-// sums are the checksums of the bodies that a client sent.
+// sums are the checksums of the bodies that a client sent. Each body is sent when no condensation is being prepared, so that a
+// conversation does not depend on how fast the machine is.
 type sums struct {
-	mu  sync.Mutex
-	all []string
+	mu    sync.Mutex
+	all   []string
+	admin string // URL of the gateway's pages
 }
 
 func (s *sums) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := s.settled(r.Context()); err != nil {
+		return nil, err
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -249,13 +255,36 @@ func (s *sums) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// settled waits until the gateway, if there is one, prepares no condensation.
+func (s *sums) settled(ctx context.Context) error {
+	for s.admin != "" {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin+"/condense/status", nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return err
+		}
+		var status struct{ Preparing int }
+		if answer.StatusCode == http.StatusOK { // some gateways want a token
+			err = json.NewDecoder(answer.Body).Decode(&status)
+		}
+		if err = errors.Join(err, answer.Body.Close()); err != nil || status.Preparing == 0 {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
 func goOn(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: say TEXT")
 	}
 	s := of(ts)
 	before, refused := len(s.vendor.Records()), len(s.vendor.Refusals())
-	s.sums = sums{}
+	s.sums = sums{admin: ts.Getenv("ADMIN")}
 	s.client.URL = ts.Getenv("GATEWAY")
 	_, err := s.client.Say(context.Background(), args[0])
 	ts.Check(err)
@@ -275,7 +304,7 @@ func converse(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s := of(ts)
 	seen := len(s.vendor.Records())
-	s.sums = sums{}
+	s.sums = sums{admin: ts.Getenv("ADMIN")}
 	c := &upstream.Client{
 		URL: ts.Getenv("GATEWAY"), API: upstream.API(args[0]), Model: args[1], Session: fmt.Sprintf("session-%d", seen), Stream: true,
 		HTTP: &http.Client{Transport: &s.sums}, Header: http.Header{"X-Api-Key": {"sk-dummy"}},

@@ -218,10 +218,11 @@ func call(ctx context.Context, p core.CondensationProvider, req *core.Request) (
 	}
 }
 
-// isLost reports whether err says that the call did not return.
+// isLost reports whether err says that the call did not return: here, or in a plugin.
 func isLost(err error) bool {
 	var lost *lostError
-	return errors.As(err, &lost)
+	var fault interface{ Fault() bool }
+	return errors.As(err, &lost) || errors.As(err, &fault) && fault.Fault()
 }
 
 // A Verdict is the result of one case.

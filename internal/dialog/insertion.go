@@ -39,6 +39,9 @@ var insertions = []insertion{
 // insertionLine is the most bytes of a line that are read to recognize it.
 const insertionLine = 1 << 12
 
+// SplitInsertions divides a text without elements of programs into the user's words and what programs put among them.
+func SplitInsertions(text string) []Segment { return appendSaid(nil, text) }
+
 // appendSaid appends text of the user that may have insertions of programs in it. The cost is linear.
 func appendSaid(out []Segment, text string) []Segment {
 	none := map[string]bool{} // ends that the rest of the text does not have

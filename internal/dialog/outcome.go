@@ -2,8 +2,10 @@ package dialog
 
 import (
 	_ "embed"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/condensehq/condense/internal/plain"
@@ -15,11 +17,16 @@ import (
 var exitForm = plain.Pattern(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status|value)["':= ]{1,4}|exited(?: with)?[:= ]{1,2}|exit[:=] ?|` +
 	`return ?code["':= ]{1,4})(-?\d{1,10})\b`)
 
-// faultForms match lines that report a failure, by their author. Every form begins at the beginning of its line, or ends
-// at the end, so that code and prose about failures are not taken for one.
-var faultForms = plain.Pattern(strings.Join(slices.DeleteFunc(strings.FieldsFunc(faultsText, unicode.IsControl), func(line string) bool {
-	return strings.HasPrefix(line, "# ")
-}), "|"))
+// faultForms match lines that report a failure, by their author. Every form begins at the beginning of its line, or ends at the end, so
+// that code and prose about failures are not taken for one. One expression of all takes ten times as long.
+var faultForms = sync.OnceValue(func() (forms []*regexp.Regexp) {
+	for form := range strings.FieldsFuncSeq(faultsText, unicode.IsControl) {
+		if !strings.HasPrefix(form, "# ") {
+			forms = append(forms, regexp.MustCompile(form))
+		}
+	}
+	return forms
+})
 
 //go:embed faults.txt
 var faultsText string
@@ -46,33 +53,45 @@ const (
 
 // FaultOf returns the fault of a line of a tool's result.
 func FaultOf(line string) Fault {
-	const most = 500 // bytes: a form is shorter
-	if line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n"); line == "" {
-		return NoFault
-	}
-	if strings.Contains(line, "\x1b[") {
-		line = colours().ReplaceAllString(line, "")
-	}
-	switch low := strings.ToLower(line); {
-	case !slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) }):
-	case faultForms().MatchString(line):
+	switch line, hinted := faultLine(line); {
+	case hinted && hasFault(line):
 		return SureFault
-	case maybeForm().MatchString(line):
+	case hinted && maybeForm().MatchString(line):
 		return MaybeFault
-	}
-	if NamesExit(line) {
+	case NamesExit(line):
 		return SureFault
 	}
 	return NoFault
 }
 
+// faultLine returns the text of a line to match, and whether it has a word of a fault.
+func faultLine(line string) (text string, hinted bool) {
+	const most = 500 // bytes: a form is shorter
+	line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n")
+	if strings.Contains(line, "\x1b[") {
+		line = colours().ReplaceAllString(line, "")
+	}
+	low := strings.ToLower(line)
+	return line, slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) })
+}
+
+func hasFault(line string) bool {
+	return slices.ContainsFunc(faultForms(), func(form *regexp.Regexp) bool { return form.MatchString(line) })
+}
+
+// isFailure reports whether a line is in the form of a failure, and not only of an exit code.
+func isFailure(line string) bool {
+	text, hinted := faultLine(line)
+	return hinted && hasFault(text) && !NamesExit(line)
+}
+
 var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
 
 // failedForm matches the beginning of the result of a failed tool.
-var failedForm = plain.Pattern(`^(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
+var failedForm = plain.Pattern(`^(?:(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
 	`no such (?:file|tool)|file (?:not found|does not exist)|file has not been read|string to replace not found|invalid (?:arguments?|parameters?|input)\b|unknown tool|command failed|` +
 	`http(?:/[\d.]+)? [45]\d\d\b|request failed with status code [45])|` +
-	`^\{\s*"(?:error|errors)"\s*:\s*(?:"[^"]|[{\[]\s*["{]|true)|^\{[^{}]{0,80}"(?:(?:is_?error|failed)"\s*:\s*true|(?:success|ok)"\s*:\s*false|status"\s*:\s*"(?:error|failed|failure|denied)")`)
+	`\{\s*"(?:error|errors)"\s*:\s*(?:"[^"]|[{\[]\s*["{]|true)|\{[^{}]{0,80}"(?:(?:is_?error|failed)"\s*:\s*true|(?:success|ok)"\s*:\s*false|status"\s*:\s*"(?:error|failed|failure|denied)"))`)
 
 // Failed reports whether a result says that its call failed: by an exit code, by the beginning of its text, and for
 // programs by the form of the lines at its ends. Command is the call's, empty if it is not known. Nothing in the middle
@@ -107,7 +126,7 @@ func Failed(family Family, command, text string) bool {
 		text = text[:head] + "\n" + text[len(text)-tail:]
 	}
 	for line := range strings.Lines(text) {
-		if FaultOf(line) == SureFault && !NamesExit(line) {
+		if isFailure(line) {
 			return true
 		}
 	}
@@ -118,9 +137,7 @@ func Failed(family Family, command, text string) bool {
 var found = plain.Pattern(`^\S+[:(]\d+[:,)]`)
 
 // reports is true if the only line of an answer says that its call failed.
-func reports(line string) bool {
-	return FaultOf(line) == SureFault && !NamesExit(line) && !found().MatchString(line)
-}
+func reports(line string) bool { return isFailure(line) && !found().MatchString(line) }
 
 // shows reports whether all programs of a command show texts, whose lines say nothing about the command, and whether one shows a text of
 // others.

@@ -145,7 +145,9 @@ func readJournal(d *transcript.Document, s *score.Session) {
 	for i := range s.Messages {
 		at[s.Messages[i].ID] = i
 	}
+	done := map[string]bool{}
 	for _, c := range d.Journal.Condensations() {
+		done[c.ID] = true
 		k := compactions[c.ID]
 		if k == nil {
 			continue
@@ -165,6 +167,13 @@ func readJournal(d *transcript.Document, s *score.Session) {
 				break
 			}
 			k.At = i + 1
+		}
+		for _, e := range d.Journal.Timeline() {
+			original := e.InsertedBy == ""
+			gone := slices.ContainsFunc(e.HiddenBy, func(id string) bool { return done[id] })
+			if !gone && (original && at[e.Original.ID] < k.At || done[e.InsertedBy]) {
+				k.View = append(k.View, e.Original)
+			}
 		}
 		s.Compactions = append(s.Compactions, *k)
 	}

@@ -15,6 +15,8 @@ type ReaderOptions struct {
 	// Author writes the questions and the right answers from the whole history and its continuation, and grades
 	// answers without knowing their strategy. Reader sees one view at a time, and nothing else.
 	Author, Reader model.Generator
+	// Recall is the most tokens that readers may recall of a session, of views with numbers or handles; they are asked without it, too.
+	Recall int
 }
 
 // A ReaderReport counts, for each strategy, the questions about sessions that its results can answer.
@@ -31,10 +33,11 @@ type ReaderReport struct {
 	Cached   int             `json:"cached"` // answers of models that were in the cache
 }
 
-// A SkippedReader is a session that was not read, with the reason.
+// A SkippedReader is a session that was not read, or only not with one strategy, with the reason.
 type SkippedReader struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	Name     string `json:"name"`
+	Reason   string `json:"reason"`
+	Strategy string `json:"strategy,omitempty"`
 }
 
 // ReaderAnswers are one reader's answers to the questions about one session.
@@ -50,6 +53,8 @@ type ReaderAnswers struct {
 	Wrong  int                `json:"wrong"`    // wrong answers, except "I do not know"
 	GoOn   string             `json:"go_on"`    // whether the reader could go on with the work: yes, partly or no
 	Hinder string             `json:"hindered"` // the reader's obstacles, in its words
+	// Recall is set if the reader could recall. The name of the strategy then ends with " + recall".
+	Recall *Recalled `json:"recall,omitempty"`
 }
 
 // The kinds of questions, and the number of each that a session gets.
@@ -77,7 +82,7 @@ const (
 var points = map[string]float64{gradeRight: 1, gradeHalf: 0.5, gradeWrong: 0, gradeNone: 0}
 
 // readerFormat changes whenever the JSON does.
-const readerFormat = 1
+const readerFormat = 2
 
 // WriteJSON writes r.
 func (r *ReaderReport) WriteJSON(w io.Writer) error {
@@ -103,6 +108,64 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 		}
 	}
 	return sum / float64(max(1, asked)), asked
+}
+
+// Table returns the heads and rows of the table for a budget; a head that begins with > is that of a number.
+func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
+	type line struct {
+		n, tokens, wrong, yes, partly int
+		recall                        Recalled
+		recalls                       bool
+	}
+	lines, recalls := map[string]*line{}, false
+	var names []string
+	for i := range r.Answers {
+		x := &r.Answers[i]
+		if x.Budget != budget {
+			continue
+		}
+		l := lines[x.Strategy]
+		if l == nil {
+			l = &line{}
+			lines[x.Strategy] = l
+			names = append(names, x.Strategy)
+		}
+		l.n, l.tokens, l.wrong = l.n+1, l.tokens+x.Tokens, l.wrong+x.Wrong
+		switch x.GoOn {
+		case "yes":
+			l.yes++
+		case "partly":
+			l.partly++
+		}
+		if x.Recall != nil {
+			l.recalls, recalls = true, true
+			l.recall = Recalled{l.recall.Tokens + x.Recall.Tokens, l.recall.Calls + x.Recall.Calls, l.recall.Vain + x.Recall.Vain}
+		}
+	}
+	heads = []string{"strategy", ">tokens", ">answered"}
+	for _, k := range r.Kinds {
+		heads = append(heads, ">"+k)
+	}
+	heads = append(heads, ">wrong", ">could go on")
+	if recalls {
+		heads = append(heads, ">recalled", ">in vain")
+	}
+	for _, name := range names {
+		l := lines[name]
+		row := []any{name, l.tokens / l.n, r.Answered(budget, name, "")}
+		for _, k := range r.Kinds {
+			row = append(row, r.Answered(budget, name, k))
+		}
+		row = append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))
+		switch {
+		case l.recalls:
+			row = append(row, l.recall.Tokens/l.n, fmt.Sprintf("%d of %d", l.recall.Vain, l.recall.Calls))
+		case recalls:
+			row = append(row, "", "")
+		}
+		rows = append(rows, row)
+	}
+	return heads, rows
 }
 
 // Answered is [ReaderReport.Share] in words, with a 95 % interval over the sessions.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/model"
 )
 
@@ -22,7 +23,7 @@ type summaryKey struct{}
 // withSummary returns ctx for strategies that condense at a cut.
 func (b *trial) withSummary(ctx context.Context) context.Context {
 	if k := b.task.cut.Compaction; k >= 0 && k < len(b.session.Compactions) {
-		return context.WithValue(ctx, summaryKey{}, b.session.Compactions[k].Summary)
+		return context.WithValue(ctx, summaryKey{}, &b.session.Compactions[k])
 	}
 	return ctx
 }
@@ -37,9 +38,40 @@ func (recorded) Generate(ctx context.Context, _ *model.Prompt) (*model.Answer, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	text, ok := ctx.Value(summaryKey{}).(string)
-	if !ok || text == "" {
-		return nil, fmt.Errorf("%w: no summary is recorded at this cut", core.ErrUnavailable)
+	k, err := recordedIn(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return &model.Answer{Text: text}, nil
+	return &model.Answer{Text: k.Summary}, nil
 }
+
+func recordedIn(ctx context.Context) (*score.Compaction, error) {
+	if k, ok := ctx.Value(summaryKey{}).(*score.Compaction); ok && k.Summary != "" {
+		return k, nil
+	}
+	return nil, fmt.Errorf("%w: no compaction by the agent is recorded at this cut", core.ErrUnavailable)
+}
+
+// RecordedStrategy returns the agent's own compaction as a strategy: the view that a session records at the cut in question. At any
+// other cut it is unavailable.
+func RecordedStrategy(name string) Strategy {
+	return Strategy{Name: name, Provider: compacted{}, Unchecked: true, About: "the agent's own compaction, as the session records it"}
+}
+
+type compacted struct{}
+
+// Condense implements [core.CondensationProvider].
+func (compacted) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	k, err := recordedIn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if k.View != nil {
+		return &core.Result{Messages: k.View}, nil
+	}
+	summary := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(k.Summary)}}
+	return &core.Result{Messages: append([]core.Message{summary}, req.Messages[min(k.KeptFrom, len(req.Messages)):]...)}, nil
+}
+
+// recorded reports whether s is the agent's own compaction.
+func (s *Strategy) recorded() bool { _, is := s.Provider.(compacted); return is }

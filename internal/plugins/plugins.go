@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 
-	"google.golang.org/grpc/codes"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
@@ -223,5 +222,5 @@ func Broken(err error) bool {
 		return true
 	}
 	remote, ok := errors.AsType[*wire.RemoteError](err)
-	return ok && remote.Code == codes.Internal
+	return ok && remote.Fault()
 }

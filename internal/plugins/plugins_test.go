@@ -98,6 +98,7 @@ func TestBroken(t *testing.T) {
 		fmt.Errorf("a: %w", &supervise.CrashError{}):      true,
 		fmt.Errorf("a: %w", wire.ErrProtocol):             true,
 		&wire.RemoteError{Code: codes.Internal}:           true,
+		&wire.RemoteError{Code: codes.Unknown}:            true,
 		&wire.RemoteError{Code: codes.FailedPrecondition}: false,
 	} {
 		if got := plugins.Broken(err); got != want {

@@ -23,7 +23,7 @@ const (
 
 // heed rates lines by the account: a line that the account repeats is worth nothing, and is dropped if the model
 // wrote it; a line about a name that the account only mentions is worth more.
-func (w *rating) heed(account string) {
+func (v *rating) heed(account string) {
 	if account == "" {
 		return
 	}
@@ -42,50 +42,50 @@ func (w *rating) heed(account string) {
 			runs[p.hash] = true
 		}
 	}
-	w.named = make([]bool, len(w.c.terms))
-	named := w.named
-	for n, key := range w.c.termAt.keys {
+	v.named = make([]bool, len(v.r.c.terms))
+	named := v.named
+	for n, key := range v.r.c.termAt.keys {
 		if names[key] {
-			named[n] = w.estimate.Names[n] > 0
-			w.estimate.Words[n] = 0
+			named[n] = v.estimate.Names[n] > 0
+			v.estimate.Words[n] = 0
 		}
 	}
-	repeated := make([]bool, len(w.c.phrases))
-	for n, key := range w.c.phraseAt.keys {
+	repeated := make([]bool, len(v.r.c.phrases))
+	for n, key := range v.r.c.phraseAt.keys {
 		if runs[key] {
 			repeated[n] = true
-			w.estimate.Phrases[n] = 0
+			v.estimate.Phrases[n] = 0
 		}
 	}
-	w.heeded = make([]float32, len(w.lines))
-	for l := range w.lines {
+	v.heeded = make([]float32, len(v.lines))
+	for l := range v.lines {
 		again, all := 0, 0
-		for _, n := range w.c.phrasesOf(l) {
+		for _, n := range v.r.c.phrasesOf(l) {
 			all++
 			if repeated[max(n, ^n)] {
 				again++
 			}
 		}
 		switch only := again > 0 && float64(again) > repeating*float64(all); {
-		case only && w.c.Passages[w.c.Lines[l].Passage].Kind == dialog.KindAssistant:
-			w.c.Lines[l].outdated = true
+		case only && v.r.c.Passages[v.r.c.Lines[l].Passage].Kind == dialog.KindAssistant:
+			v.r.c.Lines[l].outdated = true
 		case only: // it may be in the middle of lines that are kept
-			w.heeded[l] = 0
-		case slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool { return named[n] }):
-			w.heeded[l] = aboutValue
+			v.heeded[l] = 0
+		case slices.ContainsFunc(v.r.c.TermsOf(l), func(n int32) bool { return named[n] }):
+			v.heeded[l] = aboutValue
 		default:
-			w.heeded[l] = 1
+			v.heeded[l] = 1
 		}
 	}
 }
 
 // weight returns the factor for the value of the lines of s.
-func (w *rating) weight(s core.Span) float32 {
-	if w.heeded == nil {
+func (v *rating) weight(s core.Span) float32 {
+	if v.heeded == nil {
 		return 1
 	}
 	sum := float32(0)
-	for _, v := range w.heeded[s.Start:s.End] {
+	for _, v := range v.heeded[s.Start:s.End] {
 		sum += v
 	}
 	return sum / float32(s.End-s.Start)
@@ -93,23 +93,23 @@ func (w *rating) weight(s core.Span) float32 {
 
 // keepNamedByAccount keeps, for each name in the account that no kept line has, the newest lines about it: the
 // account says that it matters but not the details.
-func (w claims) keepNamedByAccount(context.Context) error {
-	if w.named == nil {
+func keepNamedByAccount(_ context.Context, w *choice) error {
+	if w.v.named == nil {
 		return nil
 	}
-	limit := w.spent() + namedShare*float64(w.o.Room)
+	limit := w.spent() + namedShare*float64(w.r.o.Room)
 	for p := range slices.Backward(w.passages) {
 		if w.passages[p].mode != modeExtract || !w.eligible(p) {
 			continue
 		}
-		lines := w.c.Passages[p].Lines
+		lines := w.r.c.Passages[p].Lines
 		for l := lines.End - 1; l >= lines.Start; l-- {
-			if w.lines[l].at != 0 || w.gone(l) || w.heeded[l] == 0 || !slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool {
-				return w.named[n] && w.terms[n].credit == 0 && w.c.terms[n].messages <= namedIn
+			if w.lines[l].at != 0 || w.gone(l) || w.v.heeded[l] == 0 || !slices.ContainsFunc(w.r.c.TermsOf(l), func(n int32) bool {
+				return w.v.named[n] && w.terms[n].credit == 0 && w.r.c.terms[n].messages <= namedIn
 			}) {
 				continue
 			}
-			s := w.blockOf(l)
+			s := w.v.blockOf(l)
 			if w.cost(s) > namedLong {
 				s = core.Span{Start: l, End: l + 1}
 			}

@@ -20,56 +20,56 @@ const (
 )
 
 // findBlocks divides the results into blocks.
-func (w *reading) findBlocks() {
-	w.blocks = make([]int32, len(w.c.Lines))
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+func (r *reading) findBlocks() {
+	r.blocks = make([]int32, len(r.c.Lines))
+	for p := range r.c.Passages {
+		pass := &r.c.Passages[p]
 		if pass.Kind == dialog.KindToolCall && !pass.partial && (pass.family == families[dialog.FamilyWrite] || pass.family == families[dialog.FamilyEdit]) {
-			w.findWritten(pass)
+			r.findWritten(pass)
 			continue
 		}
 		if pass.Kind == dialog.KindToolCall && !pass.partial {
 			if pass.family == families[dialog.FamilyCommand] && pass.Lines.End-pass.Lines.Start <= unitLines {
 				for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-					w.blocks[l] = 1
+					r.blocks[l] = 1
 				}
 			}
 			continue
 		}
 		if pass.Kind == dialog.KindAssistant {
-			w.findParagraphs(pass)
+			r.findParagraphs(pass)
 			continue
 		}
 		if !pass.answers() || pass.family == families[dialog.FamilySearch] || pass.family == families[dialog.FamilyList] {
 			continue // each line of a search or a list is a unit
 		}
-		if lines := w.c.Lines[pass.Lines.Start:pass.Lines.End]; slices.ContainsFunc(lines, func(l Line) bool { return l.template }) {
+		if lines := r.c.Lines[pass.Lines.Start:pass.Lines.End]; slices.ContainsFunc(lines, func(l Line) bool { return l.template }) {
 			continue // and of a log
 		}
 		block := int32(0) // number of the block, from 1; 0 is no block
 		start := pass.Lines.Start
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if l == pass.Lines.Start || w.begins(l, start, pass.Lines.End) {
+			if l == pass.Lines.Start || r.begins(l, start, pass.Lines.End) {
 				block, start = block+1, l
 			}
-			w.blocks[l] = block
+			r.blocks[l] = block
 		}
 	}
 }
 
 // findParagraphs divides the assistant's texts into paragraphs. An announcement and the list after it are one
 // paragraph.
-func (w *reading) findParagraphs(pass *Passage) {
+func (r *reading) findParagraphs(pass *Passage) {
 	block, start := int32(1), pass.Lines.Start
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-		line := &w.c.Lines[l]
+		line := &r.c.Lines[l]
 		if l > pass.Lines.Start && !line.joins && l-start < blockMost {
-			above := strings.TrimRight(w.c.Lines[l-1].Text, " *_")
+			above := strings.TrimRight(r.c.Lines[l-1].Text, " *_")
 			if !strings.HasSuffix(above, ":") && !strings.HasPrefix(above, "#") && (line.apart && !isItem(line.Text) || l-start >= blockSplit) {
 				block, start = block+1, l
 			}
 		}
-		w.blocks[l] = block
+		r.blocks[l] = block
 	}
 }
 
@@ -81,24 +81,24 @@ func isItem(s string) bool {
 }
 
 // findWritten divides the text that a call writes into blocks. Its other arguments are in no block.
-func (w *reading) findWritten(pass *Passage) {
+func (r *reading) findWritten(pass *Passage) {
 	block, start := int32(0), pass.Lines.Start
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-		if f := w.c.Lines[l].field; f != fieldNew && f != fieldOld {
+		if f := r.c.Lines[l].field; f != fieldNew && f != fieldOld {
 			continue
 		}
-		first := l == pass.Lines.Start || w.c.Lines[l-1].field != w.c.Lines[l].field
-		if first || w.begins(l, start, pass.Lines.End) {
+		first := l == pass.Lines.Start || r.c.Lines[l-1].field != r.c.Lines[l].field
+		if first || r.begins(l, start, pass.Lines.End) {
 			block, start = block+1, l
 		}
-		w.blocks[l] = block
+		r.blocks[l] = block
 	}
 }
 
 // begins reports whether a block begins at line l, given that the current block began at start. Line l is not the
 // first of its passage.
-func (w *reading) begins(l, start, end int) bool {
-	line, above := &w.c.Lines[l], &w.c.Lines[l-1]
+func (r *reading) begins(l, start, end int) bool {
+	line, above := &r.c.Lines[l], &r.c.Lines[l-1]
 	if line.joins {
 		return false
 	}
@@ -126,15 +126,15 @@ func content(line string) (text string, outer bool) {
 }
 
 // blockOf returns the lines of the block that line l is in; only l if it is in none.
-func (w *rating) blockOf(l int) core.Span {
+func (v *rating) blockOf(l int) core.Span {
 	s := core.Span{Start: l, End: l + 1}
-	if w.blocks[l] == 0 {
+	if v.r.blocks[l] == 0 {
 		return s
 	}
-	for !w.lines[s.Start].first && w.blocks[s.Start-1] == w.blocks[l] {
+	for !v.lines[s.Start].first && v.r.blocks[s.Start-1] == v.r.blocks[l] {
 		s.Start--
 	}
-	for !w.lines[s.End-1].last && w.blocks[s.End] == w.blocks[l] {
+	for !v.lines[s.End-1].last && v.r.blocks[s.End] == v.r.blocks[l] {
 		s.End++
 	}
 	return s
@@ -147,7 +147,7 @@ func (w *choice) unit(l int) core.Span {
 	if w.keptAbove(l) || w.keptBelow(l) {
 		return s
 	}
-	inBlock := func(k int) bool { return w.blocks[k] == w.blocks[l] }
+	inBlock := func(k int) bool { return w.r.blocks[k] == w.r.blocks[l] }
 	for below := true; s.End-s.Start < unitLines; below = !below {
 		up := !w.lines[s.Start].first && inBlock(s.Start-1)
 		down := !w.lines[s.End-1].last && inBlock(s.End)

@@ -97,18 +97,18 @@ func (c *Conversation) findReplaced() {
 
 // findSuperseded marks lines of files in results and in calls that write, which an edit or a newer read replaced later: a reader
 // would take them for the present.
-func (w *reading) findSuperseded() {
-	gone := w.replayed.Superseded()
+func (r *reading) findSuperseded() {
+	gone := r.replayed.Superseded()
 	if len(gone) == 0 {
 		return
 	}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+	for p := range r.c.Passages {
+		pass := &r.c.Passages[p]
 		if pass.Kind != dialog.KindToolResult && (pass.Kind != dialog.KindToolCall || pass.family != families[dialog.FamilyWrite] && pass.family != families[dialog.FamilyEdit]) {
 			continue
 		}
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			line := &w.c.Lines[l]
+			line := &r.c.Lines[l]
 			_, _, text := toolcall.Gutter(line.Text)
 			at, was := gone[strings.TrimSpace(text)]
 			if _, value, labelled := strings.Cut(text, ": "); !was && labelled && pass.Kind == dialog.KindToolCall {

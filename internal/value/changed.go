@@ -17,14 +17,13 @@ const (
 
 // changed returns an entry for each file that the conversation changed, most recently changed first: its path, the
 // number of changes, and the names of the changed definitions. Entries of an earlier extract about other files follow.
-func (w *preface) changed() (out []string) {
-	l := w.ledger()
-	root := w.root
-	files := slices.DeleteFunc(slices.Clone(l.Files), func(f *ledger.File) bool { return f.Edited < 0 })
+func (pre *preface) changed() (out []string) {
+	pre.root = pre.r.folder
+	files := slices.DeleteFunc(slices.Clone(pre.r.replayed.Files), func(f *ledger.File) bool { return f.Edited < 0 })
 	slices.SortStableFunc(files, func(a, b *ledger.File) int { return b.Edited - a.Edited })
 	said := map[string]bool{}
 	for _, f := range files {
-		name := shortPath(f.Path, root)
+		name := shortPath(f.Path, pre.root)
 		if name == "" || said[name] {
 			continue
 		}
@@ -46,7 +45,7 @@ func (w *preface) changed() (out []string) {
 		}
 		out = append(out, oneLine(e, openLong))
 	}
-	for _, line := range slices.Backward(w.c.open) {
+	for _, line := range slices.Backward(pre.r.c.open) {
 		rest, ok := strings.CutPrefix(line, changedName)
 		name, _, _ := strings.Cut(rest, " ")
 		if ok && !said[name] {

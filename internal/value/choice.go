@@ -4,7 +4,13 @@ import "context"
 
 // A choice is a conversation while its lines are being chosen.
 type choice struct {
-	layout
+	r         *reading
+	v         *rating
+	pre       *preface
+	lay       *layout
+	lines     []lineState    // of the rating
+	passages  []passageState // of the layout
+	picks     []float64      // picks[k] is the tokens up to pick k; picks[0] is the size without any
 	terms     []termState
 	phrases   []float32 // the value of each phrase; 0 if a kept line has it
 	requested int32     // the pick that completes the newest request
@@ -21,27 +27,37 @@ type termState struct {
 	credit     float32 // the largest share of the value that a kept line gives; 0 if no kept line has the term
 }
 
-func newChoice(rated preface) *choice {
-	w := &choice{layout: layout{
-		preface: rated,
-		native:  make([]bool, len(rated.groups)), cut: make([]bool, len(rated.messages)), passages: make([]passageState, len(rated.c.Passages)),
-	}}
-	w.terms = make([]termState, w.c.Terms())
-	w.phrases = make([]float32, len(w.c.phrases))
+// newChoice returns a choice in which the lines of passages that stay unchanged are kept, and no others.
+func newChoice(lay *layout) *choice {
+	w := &choice{
+		r: lay.r, v: lay.v, pre: lay.pre, lay: lay, lines: lay.v.lines, passages: lay.passages, picks: []float64{lay.base},
+		terms: make([]termState, lay.r.c.Terms()), phrases: make([]float32, len(lay.r.c.phrases)),
+	}
+	for l := range w.lines {
+		line, pass := &w.lines[l], &w.passages[w.lines[l].passage]
+		if line.at = 0; pass.mode == modeFixed {
+			line.at = 1
+			pass.opened++
+		}
+	}
+	w.forget()
+	w.settleOpen()
+	w.settle(0, len(w.lines))
 	return w
 }
 
 // shorten makes all choices and writes the result.
-func (w *choice) shorten(ctx context.Context) (Result, error) {
-	w.filling, w.requested, w.worded = false, 0, 0
-	w.arrange()
-	w.forget()
-	w.settleOpen()
-	w.settle(0, len(w.lines))
-	for _, step := range []func(context.Context) error{claims{w}.meet, w.choose, w.rest} {
-		if err := step(ctx); err != nil {
-			return Result{}, err
-		}
+func shorten(ctx context.Context, v *rating, pre *preface) (*choice, Result, error) {
+	w := newChoice(arrange(v, pre))
+	err := reserveAll(ctx, w)
+	if err == nil {
+		err = w.choose(ctx)
 	}
-	return extract(w), nil
+	if err == nil {
+		err = w.rest(ctx)
+	}
+	if err != nil {
+		return nil, Result{}, err
+	}
+	return w, extract(w), nil
 }

@@ -22,7 +22,7 @@ func (w *choice) choose(ctx context.Context) error {
 	w.threshold = 0
 	from := int32(len(w.picks) - 1)
 	q := newQueue(w.candidates(0, len(w.passages), w.eligible))
-	limit := overshoot * float64(w.o.Room)
+	limit := overshoot * float64(w.r.o.Room)
 	last, err := w.fill(ctx, q, limit)
 	for n := 0; n < rounds && last > 0 && err == nil; n++ {
 		for _, l := range w.prune(from, enough*last) {
@@ -48,20 +48,20 @@ func (w *choice) rest(ctx context.Context) error {
 		return nil
 	}
 	w.filling = true
-	q := newQueue(nil)
-	for p := range w.c.Passages {
+	var all []candidate
+	for p := range w.r.c.Passages {
 		if !w.eligible(p) {
 			continue
 		}
-		lines := w.c.Passages[p].Lines
+		lines := w.r.c.Passages[p].Lines
 		for l := lines.Start; l < lines.End; l++ {
 			if w.lines[l].at == 0 && !w.gone(l) {
-				r := max(w.alone(l)*w.weight(core.Span{Start: l, End: l + 1})/w.lines[l].tokens, 1e-9)
-				q.push(candidate{r, int32(l), int32(l + 1)})
+				r := max(w.v.alone(l)*w.v.weight(core.Span{Start: l, End: l + 1})/w.lines[l].tokens, 1e-9)
+				all = append(all, candidate{r, int32(l), int32(l + 1)})
 			}
 		}
 	}
-	for n := 0; w.spent() < limit; n++ {
+	for q, n := newQueue(all), 0; w.spent() < limit; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -72,7 +72,7 @@ func (w *choice) rest(ctx context.Context) error {
 		q.pop()
 		if l := int(top.start); w.lines[l].at == 0 {
 			s := core.Span{Start: l, End: l + 1}
-			if w.blocks[l] > 0 {
+			if w.r.blocks[l] > 0 {
 				s = w.unit(l)
 			}
 			w.take(s, w.cost(s))
@@ -82,17 +82,16 @@ func (w *choice) rest(ctx context.Context) error {
 }
 
 // most is the number of tokens to choose in all; the excess is dropped when the extract is written.
-func (w *choice) most() float64 { return (overshoot+reserve)*float64(w.o.Room) + leastReserve }
+func (w *choice) most() float64 { return (overshoot+reserve)*float64(w.r.o.Room) + leastReserve }
 
 // eligible reports whether lines of passage p may be chosen: the passage is not kept whole, and no newer version of
 // its rules is to be kept.
 func (w *choice) eligible(p int) bool {
-	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.c.Passages[p].outdated
+	return w.passages[p].mode == modeOpen || w.passages[p].mode == modeExtract && !w.r.c.Passages[p].outdated
 }
 
-// candidates returns, in several lists, the initial candidates from the wanted passages between from and to. The
-// order of a queue does not depend on their order.
-func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]candidate) {
+// candidates returns the initial candidates from the wanted passages between from and to. The order of a queue does not depend on theirs.
+func (w *choice) candidates(from, to int, wanted func(p int) bool) (all []candidate) {
 	const least = 64 // passages that are worth a goroutine
 	var mu sync.Mutex
 	parallel.Ranges(to-from, least, func(start, end int) {
@@ -101,7 +100,7 @@ func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]ca
 			if !wanted(p) {
 				continue
 			}
-			lines := w.c.Passages[p].Lines
+			lines := w.r.c.Passages[p].Lines
 			w.spans(lines, lines, func(s core.Span) {
 				if r := w.rate(s); r > 0 {
 					list = append(list, candidate{r, int32(s.Start), int32(s.End)})
@@ -110,9 +109,9 @@ func (w *choice) candidates(from, to int, wanted func(p int) bool) (lists [][]ca
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		lists = append(lists, list)
+		all = append(all, list...)
 	})
-	return lists
+	return all
 }
 
 // fill picks the best candidates of q until limit tokens are used. It returns the value per token of the last pick; 0
@@ -147,7 +146,7 @@ func (w *choice) fill(ctx context.Context, q *queue, limit float64) (last float3
 
 // offer adds to q the candidates around the lines of s and up to more lines on each side.
 func (w *choice) offer(q *queue, s core.Span, more int) {
-	pass := w.c.Passages[w.lines[s.Start].passage].Lines
+	pass := w.r.c.Passages[w.lines[s.Start].passage].Lines
 	w.spans(core.Span{Start: max(pass.Start, s.Start-more), End: min(pass.End, s.End+more)}, pass, func(s core.Span) {
 		if r := w.rate(s); r > 0 {
 			q.push(candidate{r, int32(s.Start), int32(s.End)})
@@ -162,13 +161,13 @@ func (w *choice) spans(near, pass core.Span, yield func(core.Span)) {
 		if w.lines[l].at != 0 || w.gone(l) {
 			continue
 		}
-		if w.blocks[l] > 0 {
+		if w.r.blocks[l] > 0 {
 			if line := &w.lines[l]; line.terms == line.end {
 				continue // worth nothing
 			}
 			s := w.unit(l)
 			yield(s)
-			if block := w.blockOf(l); l == block.Start || block.End-block.Start <= 2*unitLines {
+			if block := w.v.blockOf(l); l == block.Start || block.End-block.Start <= 2*unitLines {
 				yield(block)
 			}
 			continue
@@ -188,7 +187,7 @@ func (w *choice) rate(s core.Span) float32 {
 	if gain <= 0 {
 		return 0
 	}
-	return gain * w.weight(s) / float32(w.cost(s))
+	return gain * w.v.weight(s) / float32(w.cost(s))
 }
 
 // cost returns the tokens that picking s adds: its lines that are not kept yet, and headers and marks around them.
@@ -220,19 +219,19 @@ func (w *choice) cost(s core.Span) float64 {
 // forget marks all terms and phrases as missing from the kept lines.
 func (w *choice) forget() {
 	for n := range w.terms {
-		w.terms[n] = termState{name: w.estimate.Names[n], word: w.estimate.Words[n]}
+		w.terms[n] = termState{name: w.v.estimate.Names[n], word: w.v.estimate.Words[n]}
 	}
-	copy(w.phrases, w.estimate.Phrases)
+	copy(w.phrases, w.v.estimate.Phrases)
 }
 
 // lineCredit is the share of its names' value that line l earns if the lines of s are kept.
 func (w *choice) lineCredit(l int, s core.Span) float32 {
-	credit := w.o.Shares.Line
+	credit := w.r.o.Shares.Line
 	if w.lines[l].first || within(l-1, s) || w.lines[l-1].at != 0 {
-		credit += w.o.Shares.Adjacent
+		credit += w.r.o.Shares.Adjacent
 	}
 	if w.lines[l].last || within(l+1, s) || w.lines[l+1].at != 0 {
-		credit += w.o.Shares.Adjacent
+		credit += w.r.o.Shares.Adjacent
 	}
 	return float32(credit)
 }
@@ -254,7 +253,7 @@ func (w *choice) gain(s core.Span) float32 {
 		}
 		fresh := line.at == 0
 		credit := w.lineCredit(l, s)
-		for _, n := range w.termsOf(line) {
+		for _, n := range w.v.termsOf(line) {
 			if t := &w.terms[n]; t.name > 0 {
 				if d := credit - t.credit; d > 0 {
 					gain += d * t.name
@@ -264,7 +263,7 @@ func (w *choice) gain(s core.Span) float32 {
 			}
 		}
 		carries := w.keptAbove(l) || !line.first && within(l-1, s)
-		for _, n := range w.phrasesOf(line) {
+		for _, n := range w.v.phrasesOf(line) {
 			if n >= 0 {
 				if fresh {
 					gain += w.phrases[n]
@@ -312,7 +311,7 @@ func (w *choice) take(s core.Span, cost float64) {
 // the opposite without the first.
 func (w *choice) heading(l int) int {
 	p := w.lines[l].passage
-	pass := &w.c.Passages[p]
+	pass := &w.r.c.Passages[p]
 	first := pass.Lines.Start
 	if pass.Kind == dialog.KindUser && w.eligible(int(p)) && w.lines[first].at == 0 {
 		return first
@@ -326,7 +325,7 @@ func (w *choice) heading(l int) int {
 // headless reports whether line l is of a text of the user of which the first line is not among the first k picks, and
 // was not picked together with l.
 func (w *choice) headless(l int, k int32) bool {
-	pass := &w.c.Passages[w.lines[l].passage]
+	pass := &w.r.c.Passages[w.lines[l].passage]
 	first := w.lines[pass.Lines.Start].at
 	return pass.Kind == dialog.KindUser && (first == 0 || first > k && first != w.lines[l].at)
 }
@@ -353,11 +352,11 @@ func (w *choice) settle(from, to int) {
 			continue
 		}
 		credit := w.lineCredit(l, core.Span{})
-		for _, n := range w.termsOf(line) {
+		for _, n := range w.v.termsOf(line) {
 			w.terms[n].credit = max(w.terms[n].credit, credit)
 		}
 		carries := w.keptAbove(l)
-		for _, n := range w.phrasesOf(line) {
+		for _, n := range w.v.phrasesOf(line) {
 			if n >= 0 {
 				w.phrases[n] = 0
 			} else if carries {

@@ -104,26 +104,29 @@ func short(n int) string {
 	return strconv.Itoa((n+500)/1000) + "k"
 }
 
+// A callKey is the ID of a call or, if a text answers it, its tool.
+type callKey struct{ id, tool string }
+
 // units returns the units of all messages but former extracts, oldest first.
-func (w *reading) units() []unit {
+func (r *reading) units() []unit {
 	var out []unit
-	calls := map[string]int{} // passages, by the ID of the call, or by the tool if a text answers it
-	perToken := w.perToken()
-	for p := 0; p < len(w.c.Passages); {
-		pass := &w.c.Passages[p]
-		m, part := &w.messages[pass.Message], pass.part
+	calls := map[callKey]int{} // passages
+	perToken := r.perToken()
+	for p := 0; p < len(r.c.Passages); {
+		pass := &r.c.Passages[p]
+		m, part := &r.messages[pass.Message], pass.part
 		u := unit{message: pass.Message}
-		for ; p < len(w.c.Passages) && w.c.Passages[p].Message == u.message && w.c.Passages[p].part == part; p++ {
+		for ; p < len(r.c.Passages) && r.c.Passages[p].Message == u.message && r.c.Passages[p].part == part; p++ {
 			u.passages = append(u.passages, p)
 		}
-		was := w.o.Original(m, part)
+		was := r.o.Original(m, part)
 		bytes := core.ContentBytes(was)
 		switch was := was.(type) {
 		case core.ToolCall:
-			calls[was.ID], calls[pass.Name] = u.passages[0], u.passages[0]
+			calls[callKey{id: was.ID}], calls[callKey{tool: pass.Name}] = u.passages[0], u.passages[0]
 			continue
 		case core.ToolResult:
-			if !w.answered(&u, pass, calls, was.CallID, &bytes) {
+			if !r.answered(&u, pass, calls, callKey{id: was.CallID}, &bytes) {
 				continue
 			}
 		case core.Text:
@@ -131,7 +134,7 @@ func (w *reading) units() []unit {
 				continue
 			}
 			if pass.answers() && pass.Name != "" {
-				if !w.answered(&u, pass, calls, pass.Name, &bytes) {
+				if !r.answered(&u, pass, calls, callKey{tool: pass.Name}, &bytes) {
 					continue
 				}
 				break
@@ -139,14 +142,14 @@ func (w *reading) units() []unit {
 			if float64(bytes) < unitText*perToken {
 				continue
 			}
-			u.tool, u.rank, u.subject = headings[pass.Kind]+":", heavy, w.firstWords(pass)
+			u.tool, u.rank, u.subject = headings[pass.Kind]+":", heavy, r.firstWords(pass)
 			if pass.Kind == dialog.KindInjected {
 				u.rank = light
 			}
 		default:
 			continue
 		}
-		u.ref, u.size = w.ref(pass), max(1, int(float64(bytes)/perToken))
+		u.ref, u.size = r.ref(pass), max(1, int(float64(bytes)/perToken))
 		out = append(out, u)
 	}
 	return out
@@ -154,35 +157,35 @@ func (w *reading) units() []unit {
 
 // answered describes u, the result in pass, with its call, which calls has, and adds the call's bytes. It reports false if the result needs
 // no line: it was recalled.
-func (w *reading) answered(u *unit, pass *Passage, calls map[string]int, key string, bytes *int) bool {
+func (r *reading) answered(u *unit, pass *Passage, calls map[callKey]int, key callKey, bytes *int) bool {
 	call := &Passage{Name: pass.Name, Target: pass.Target}
 	if c, ok := calls[key]; ok {
-		call = &w.c.Passages[c]
+		call = &r.c.Passages[c]
 		u.passages = append(u.passages, c)
-		*bytes += core.ContentBytes(w.o.Original(&w.messages[call.Message], call.part))
+		*bytes += core.ContentBytes(r.o.Original(&r.messages[call.Message], call.part))
 	}
 	const perLine = 40 // bytes, of lines that an earlier condensation left out in place
-	if n := linesOf(endMark(w.original(pass))); n > 1 {
+	if n := linesOf(endMark(r.original(pass))); n > 1 {
 		*bytes += n * perLine
 	}
-	w.describe(u, pass, call)
-	return !w.recalled(pass) && !w.recalled(call)
+	r.describe(u, pass, call)
+	return !r.recalled(pass) && !r.recalled(call)
 }
 
 // perToken returns the bytes of content that a token of the conversation has.
-func (w *reading) perToken() float64 {
+func (r *reading) perToken() float64 {
 	bytes := 0
-	for i := range w.messages {
-		bytes += core.ContentBytes(w.messages[i].Parts...)
+	for i := range r.messages {
+		bytes += core.ContentBytes(r.messages[i].Parts...)
 	}
-	return max(1, float64(bytes)/float64(max(1, core.TotalTokens(w.messages))))
+	return max(1, float64(bytes)/float64(max(1, core.TotalTokens(r.messages))))
 }
 
 // ref returns that by which the part of p is recalled: a number if its message has one, else its handle; empty if nothing can be recalled.
-func (w *reading) ref(p *Passage) string {
-	m := &w.messages[p.Message]
-	if w.o.NoHandles || p.partial || m.Number == 0 {
-		return w.handle(p)
+func (r *reading) ref(p *Passage) string {
+	m := &r.messages[p.Message]
+	if r.o.NoHandles || p.partial || m.Number == 0 {
+		return r.handle(p)
 	}
 	ref := "m" + strconv.Itoa(m.Number)
 	if nth := dialog.ResultNumber(m.Parts, p.part); nth > 0 {
@@ -192,14 +195,14 @@ func (w *reading) ref(p *Passage) string {
 }
 
 // describe fills in the subject and the outcome of u, a result.
-func (w *reading) describe(u *unit, result, call *Passage) {
-	text := w.original(result)
+func (r *reading) describe(u *unit, result, call *Passage) {
+	text := r.original(result)
 	failed := result.failed(text)
 	u.tool, u.subject, u.rank = cmp.Or(toolName(call.Name), headings[result.Kind]), lastFolders(call.Target), middle
 	family := dialog.FamilyOf(call.Name)
 	var info dialog.CallInfo
 	if call.Kind == dialog.KindToolCall { // it is there
-		info = dialog.ParseCall(call.Name, w.original(call))
+		info = dialog.ParseCall(call.Name, r.original(call))
 	}
 	switch family {
 	case dialog.FamilyRead, dialog.FamilyList, dialog.FamilySearch, dialog.FamilyPlan:
@@ -211,7 +214,7 @@ func (w *reading) describe(u *unit, result, call *Passage) {
 			}
 		}
 	case dialog.FamilyWrite, dialog.FamilyEdit:
-		u.rank, u.ends = heavy, w.inserted(call)
+		u.rank, u.ends = heavy, r.inserted(call)
 		for _, f := range info.Files[min(1, len(info.Files)):] {
 			u.subject += ", " + path.Base(f.Path)
 		}
@@ -260,12 +263,12 @@ func lastFolders(target string) string {
 
 // inserted describes an edit: the first names that it inserts and that were not in the text before, else those that it removes. Whole
 // lines could be out of date.
-func (w *reading) inserted(call *Passage) string {
+func (r *reading) inserted(call *Passage) string {
 	if call.family == families[dialog.FamilyWrite] {
 		return ""
 	}
 	var names [2][]string // removed, inserted
-	for _, l := range w.c.Lines[call.Lines.Start:call.Lines.End] {
+	for _, l := range r.c.Lines[call.Lines.Start:call.Lines.End] {
 		text, at := l.Text, 0
 		if key, value, ok := strings.Cut(text, ": "); ok && fieldIn(text) != fieldOther && !strings.ContainsAny(key, " \t") {
 			text = value
@@ -325,8 +328,8 @@ func firstLine(text string) string {
 }
 
 // firstWords returns the first line of a text.
-func (w *reading) firstWords(p *Passage) string {
-	for _, l := range w.c.Lines[p.Lines.Start:p.Lines.End] {
+func (r *reading) firstWords(p *Passage) string {
+	for _, l := range r.c.Lines[p.Lines.Start:p.Lines.End] {
 		if strings.TrimSpace(l.Text) != "" {
 			return strings.TrimSpace(l.Text)
 		}

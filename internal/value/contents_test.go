@@ -116,6 +116,22 @@ func TestContentsLeadToAllThatIsHidden(t *testing.T) {
 	}
 }
 
+// A call is found by its ID, even if another tool has that for a name.
+func TestContentsOfCallsWithNamesAsIDs(t *testing.T) {
+	messages, at := reading(60), 7
+	for i, c := range []core.ToolCall{{ID: "Read", Name: "Bash", Args: `{"command":"make heron"}`}, {ID: "Bash", Name: "Read", Args: `{"file_path":"/src/okapi.go"}`}} {
+		r, _ := messages[at+1+2*i].Parts[0].(core.ToolResult)
+		r.CallID = c.ID
+		messages[at].Parts = append(messages[at].Parts[:1+i:1+i], c)
+		messages[at+1].Parts = append(messages[at+1].Parts[:i:i], r)
+	}
+	messages = numbered(coretest.Conversation(append(messages[:at+2:at+2], messages[at+4:]...)...))
+	view := viewText(shortenWith(t, messages, tokensOf(messages)/12, value.Options{}))
+	if want := fmt.Sprintf("m%d.1 Bash make heron", at+2); !strings.Contains(view, want) {
+		t.Errorf("%q is not in\n%s", want, view)
+	}
+}
+
 // A line says the file with its lines, the command with its outcome, what an edit inserted, and the size. Small and failed results have
 // one, too. No two are equal.
 func TestContentsLabels(t *testing.T) {

@@ -52,14 +52,14 @@ type creation struct {
 }
 
 // madeIn returns the form of the identifiers in p, if it is a result of a call that started or created something; else nil.
-func (w *reading) madeIn(p *Passage) *regexp.Regexp {
+func (r *reading) madeIn(p *Passage) *regexp.Regexp {
 	if p.Kind != dialog.KindToolResult || p.partial {
 		return nil
 	}
 	switch family := dialog.FamilyOf(p.Name); {
 	case family == dialog.FamilyDelegate:
 		return agentForm()
-	case family == dialog.FamilyCommand && !createsByCommand().MatchString(p.Target) && !w.inBackground(p):
+	case family == dialog.FamilyCommand && !createsByCommand().MatchString(p.Target) && !r.inBackground(p):
 		return commitForm() // of a script
 	case family == dialog.FamilyCommand, (family == dialog.FamilyUnknown || family == dialog.FamilyWeb) && createsByTool().MatchString(p.Name):
 		return identifierForm()
@@ -68,9 +68,9 @@ func (w *reading) madeIn(p *Passage) *regexp.Regexp {
 }
 
 // inBackground reports whether the answer of a shell says that its command goes on running.
-func (w *reading) inBackground(p *Passage) bool {
+func (r *reading) inBackground(p *Passage) bool {
 	const look = 4 // lines
-	return slices.ContainsFunc(w.c.Lines[p.Lines.Start:min(p.Lines.End, p.Lines.Start+look)], func(l Line) bool { return runsForm().MatchString(l.Text) })
+	return slices.ContainsFunc(r.c.Lines[p.Lines.Start:min(p.Lines.End, p.Lines.Start+look)], func(l Line) bool { return runsForm().MatchString(l.Text) })
 }
 
 // identifierIn returns the first identifier in a line: with a digit, or an address; "" if there is none.
@@ -90,9 +90,9 @@ func identifierIn(text string, form *regexp.Regexp) string {
 }
 
 // created returns the identifiers that calls started or created, oldest first, without those that ended.
-func (w *reading) created() (all []creation) {
+func (r *reading) created() (all []creation) {
 	at := map[string]int{} // the message that names an identifier first
-	for _, line := range w.c.open {
+	for _, line := range r.c.open {
 		if e, ok := strings.CutPrefix(line, createdName); ok {
 			id := identifierIn(e, identifierForm())
 			if named := namedForm().FindStringSubmatch(e); named != nil {
@@ -102,11 +102,11 @@ func (w *reading) created() (all []creation) {
 			all = append(all, creation{id, line, -1})
 		}
 	}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
-		form := w.madeIn(pass)
+	for p := range r.c.Passages {
+		pass := &r.c.Passages[p]
+		form := r.madeIn(pass)
 		for l, kept := pass.Lines.Start, 0; form != nil && l < pass.Lines.End && kept < createdEach; l++ {
-			text := strings.TrimSpace(w.c.Lines[l].Text)
+			text := strings.TrimSpace(r.c.Lines[l].Text)
 			commit := commitForm().MatchString(text)
 			if form == identifierForm() && !commit && l >= pass.Lines.Start+createdLook && l < pass.Lines.End-createdLook {
 				continue
@@ -116,10 +116,10 @@ func (w *reading) created() (all []creation) {
 				continue
 			}
 			kept++
-			w.c.Lines[l].repeated = false // its identifier differs from the others
+			r.c.Lines[l].repeated = false // its identifier differs from the others
 			at[id] = pass.Message
 			entry := createdName + text
-			if !commit && (form == agentForm() || len(text) > createdShort || w.inBackground(pass)) {
+			if !commit && (form == agentForm() || len(text) > createdShort || r.inBackground(pass)) {
 				entry = createdName + toolName(pass.Name) + " " + id + ": " + digest(pass.Target)
 			}
 			all = append(all, creation{id, oneLine(entry, openLong), l})
@@ -129,14 +129,14 @@ func (w *reading) created() (all []creation) {
 		return nil
 	}
 	ended := map[string]bool{}
-	for l := range w.c.Lines {
-		text := w.c.Lines[l].Text
+	for l := range r.c.Lines {
+		text := r.c.Lines[l].Text
 		if len(text) > createdLong || !hasDigit(text) || !endForm().MatchString(text) {
 			continue
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\"'`()[]{}<>,;=", r) }) {
 			word = strings.Trim(word, ".:#!?")
-			if m, ok := at[word]; ok && w.c.Passages[w.c.Lines[l].Passage].Message > m {
+			if m, ok := at[word]; ok && r.c.Passages[r.c.Lines[l].Passage].Message > m {
 				ended[word] = true
 			}
 		}
@@ -147,11 +147,11 @@ func (w *reading) created() (all []creation) {
 }
 
 // listCreated returns the entries of identifiers from hidden messages, oldest first, and their tokens: the newest that have room.
-func (w *preface) listCreated(hidden []bool, free float64) (entries []string, used float64) {
-	room := min(createdShare*float64(w.o.Room), free)
-	for _, c := range slices.Backward(w.made) {
-		n := float64(w.o.Counter.Count(core.Text(c.entry + "\n")))
-		if used+n <= room && (c.line < 0 || hidden[w.c.Passages[w.c.Lines[c.line].Passage].Message]) {
+func (pre *preface) listCreated(hidden []bool, free float64) (entries []string, used float64) {
+	room := min(createdShare*float64(pre.r.o.Room), free)
+	for _, c := range slices.Backward(pre.made) {
+		n := float64(pre.r.o.Counter.Count(core.Text(c.entry + "\n")))
+		if used+n <= room && (c.line < 0 || hidden[pre.r.c.Passages[pre.r.c.Lines[c.line].Passage].Message]) {
 			used += n
 			entries = append(entries, c.entry)
 		}
@@ -161,13 +161,13 @@ func (w *preface) listCreated(hidden []bool, free float64) (entries []string, us
 }
 
 // keepCreated keeps, newest first, the lines with identifiers that are in results that stay, or that no block lists.
-func (w claims) keepCreated(context.Context) error {
-	limit := w.spent() + createdShare*float64(w.o.Room)
-	for _, c := range slices.Backward(w.made) {
+func keepCreated(_ context.Context, w *choice) error {
+	limit := w.spent() + createdShare*float64(w.r.o.Room)
+	for _, c := range slices.Backward(w.pre.made) {
 		if c.line < 0 {
 			continue
 		}
-		if mode := w.passages[w.c.Lines[c.line].Passage].mode; mode == modeOpen || mode == modeExtract && w.o.Shares.Open <= 0 {
+		if mode := w.passages[w.r.c.Lines[c.line].Passage].mode; mode == modeOpen || mode == modeExtract && w.r.o.Shares.Open <= 0 {
 			w.takeLine(c.line, limit)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // cutText returns the text of a user's message, made of the passages from first up to end, without the lines that are
 // not kept. Each gap has a mark on a line of its own; the mark of the largest gap has the number of lines and the
 // handle.
-func (w extraction) cutText(text string, first, end int, k int32, handle string) string {
-	gaps := w.gaps(text, first, end, k)
+func (x extraction) cutText(text string, first, end int, handle string) string {
+	gaps := x.gaps(text, first, end)
 	largest := 0
 	for i, g := range gaps {
 		if g.End-g.Start > gaps[largest].End-gaps[largest].Start {
@@ -32,7 +32,7 @@ func (w extraction) cutText(text string, first, end int, k int32, handle string)
 		if i == largest {
 			gone := text[g.Start:g.End]
 			mark := lostMark(strings.Count(strings.Trim(gone, "\n"), "\n")+1, false, handle)
-			if w.o.Counter.Count(core.Text(mark)) > w.o.Counter.Count(core.Text(gone)) {
+			if x.r.o.Counter.Count(core.Text(mark)) > x.r.o.Counter.Count(core.Text(gone)) {
 				mark = GapMark
 			}
 			b.WriteString(mark)
@@ -50,11 +50,11 @@ func (w extraction) cutText(text string, first, end int, k int32, handle string)
 
 // gaps returns the removed ranges of a text, in order. Lines without a letter or digit between two removed lines are
 // removed, too. Text outside of any passage, such as the header of a result, is kept.
-func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
+func (x extraction) gaps(text string, first, end int) []core.Span {
 	var out []core.Span
 	at, gap := 0, true // gap: the text before at may be removed
-	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
-		line := w.c.Lines[l].Text
+	for l := x.r.c.Passages[first].Lines.Start; l < x.r.c.Passages[end-1].Lines.End; l++ {
+		line := x.r.c.Lines[l].Text
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
@@ -65,7 +65,7 @@ func (w extraction) gaps(text string, first, end int, k int32) []core.Span {
 		start := at + i
 		between := text[at:start]
 		at = start + len(line)
-		if w.kept(l, k) {
+		if x.kept(l) {
 			gap = false
 			continue
 		}

@@ -44,13 +44,13 @@ var outcomeForm = plain.Pattern(`(?i)\b\d+ (?:tests?|specs?|passed|passing|faile
 	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)`)
 
 // keepReports keeps the prose of other agents' reports, newest first: nothing else in the conversation has it.
-func (w claims) keepReports(context.Context) error {
-	limit := w.spent() + reportShare*float64(w.o.Room)
-	for p, pass := range slices.Backward(w.c.Passages) {
-		if pass.Kind != dialog.KindInjected || pass.rules != "" || w.passages[p].mode != modeExtract || !w.reports(&pass) {
+func keepReports(_ context.Context, w *choice) error {
+	limit := w.spent() + reportShare*float64(w.r.o.Room)
+	for p, pass := range slices.Backward(w.r.c.Passages) {
+		if pass.Kind != dialog.KindInjected || pass.rules != "" || w.passages[p].mode != modeExtract || !w.r.reports(&pass) {
 			continue
 		}
-		each := reportEach * float64(w.o.Room)
+		each := reportEach * float64(w.r.o.Room)
 		if cost := w.cost(pass.Lines); cost <= each && w.spent()+cost <= limit && w.alive(pass.Lines) {
 			w.take(pass.Lines, cost)
 			continue
@@ -64,24 +64,24 @@ func (w claims) keepReports(context.Context) error {
 }
 
 // reports tells whether an injected text is another agent's report, not a notice in JSON.
-func (w *reading) reports(pass *Passage) bool {
-	e, ok := toolcall.Opens(w.c.Lines[pass.Lines.Start].Text)
-	return ok && e.By == toolcall.Agent && !slices.ContainsFunc(w.c.Lines[pass.Lines.Start:pass.Lines.End], func(l Line) bool { return l.flat || strings.HasPrefix(l.Text, "{\"") })
+func (r *reading) reports(pass *Passage) bool {
+	e, ok := toolcall.Opens(r.c.Lines[pass.Lines.Start].Text)
+	return ok && e.By == toolcall.Agent && !slices.ContainsFunc(r.c.Lines[pass.Lines.Start:pass.Lines.End], func(l Line) bool { return l.flat || strings.HasPrefix(l.Text, "{\"") })
 }
 
 // keepDecisions keeps sentences of the assistant that give a cause, a choice or a finding.
-func (w claims) keepDecisions(context.Context) error {
-	limit := w.spent() + decisionShare*float64(w.o.Room)
-	for p, pass := range slices.Backward(w.c.Passages) {
+func keepDecisions(_ context.Context, w *choice) error {
+	limit := w.spent() + decisionShare*float64(w.r.o.Room)
+	for p, pass := range slices.Backward(w.r.c.Passages) {
 		if pass.Kind != dialog.KindAssistant || w.passages[p].mode != modeExtract {
 			continue
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if w.lines[l].at != 0 || w.c.Lines[l].shape != shapeProse || w.spent()+w.least(l) > limit ||
-				!decisionForm().MatchString(w.c.Lines[l].Text) { // last, because it takes longest
+			if w.lines[l].at != 0 || w.r.c.Lines[l].shape != shapeProse || w.spent()+least(w, l) > limit ||
+				!decisionForm().MatchString(w.r.c.Lines[l].Text) { // last, because it takes longest
 				continue
 			}
-			s := w.blockOf(l)
+			s := w.v.blockOf(l)
 			cost := w.cost(s)
 			if cost > decisionLong {
 				s = core.Span{Start: l, End: l + 1}
@@ -98,11 +98,11 @@ func (w claims) keepDecisions(context.Context) error {
 
 // keepClosings keeps the best lines of the texts with which the assistant ended its turns, newest first: they say what was found and done,
 // and what can be done next.
-func (w claims) keepClosings(ctx context.Context) error {
-	room := float64(w.o.Room)
+func keepClosings(ctx context.Context, w *choice) error {
+	room := float64(w.r.o.Room)
 	limit := w.spent() + closingShare*room
 	ended := false
-	for p, pass := range slices.Backward(w.c.Passages) {
+	for p, pass := range slices.Backward(w.r.c.Passages) {
 		switch {
 		case pass.Kind == dialog.KindUser && !pass.partial:
 			ended = true
@@ -119,7 +119,7 @@ func (w claims) keepClosings(ctx context.Context) error {
 }
 
 // least returns a lower bound of the cost of any lines with l among them.
-func (w claims) least(l int) float64 {
+func least(w *choice, l int) float64 {
 	if w.gone(l) {
 		return 1
 	}
@@ -128,25 +128,25 @@ func (w claims) least(l int) float64 {
 
 // keepQuestions keeps, newest first, the questions that the assistant asked by a tool, with what there was to choose from, and its last
 // words before a short message of the user: a "yes" answers something.
-func (w claims) keepQuestions(context.Context) error {
-	limit := w.spent() + questionShare*float64(w.o.Room)
-	for p, pass := range slices.Backward(w.c.Passages) {
+func keepQuestions(_ context.Context, w *choice) error {
+	limit := w.spent() + questionShare*float64(w.r.o.Room)
+	for p, pass := range slices.Backward(w.r.c.Passages) {
 		if pass.Kind == dialog.KindToolCall && pass.family == families[dialog.FamilyAsk] && w.passages[p].mode == modeExtract {
 			most := min(limit, w.spent()+questionLong)
 			for l := pass.Lines.Start; l < pass.Lines.End && w.takeLine(l, most); l++ { //nolint:revive // takeLine keeps the lines
 			}
 		}
-		if p == 0 || pass.Kind != dialog.KindUser || pass.partial || w.size(pass.Lines) > answerLong {
+		if p == 0 || pass.Kind != dialog.KindUser || pass.partial || w.r.size(pass.Lines) > answerLong {
 			continue
 		}
 		q := p - 1
-		for q > 0 && w.c.Passages[q].Kind == dialog.KindUser && w.c.Passages[q].Message == pass.Message {
+		for q > 0 && w.r.c.Passages[q].Kind == dialog.KindUser && w.r.c.Passages[q].Message == pass.Message {
 			q--
 		}
-		if w.c.Passages[q].Kind != dialog.KindAssistant || w.passages[q].mode != modeExtract {
+		if w.r.c.Passages[q].Kind != dialog.KindAssistant || w.passages[q].mode != modeExtract {
 			continue
 		}
-		lines := w.c.Passages[q].Lines
+		lines := w.r.c.Passages[q].Lines
 		most := min(limit, w.spent()+questionLong)
 		for l := lines.End - 1; l >= lines.Start && w.takeLine(l, most); l-- { //nolint:revive // takeLine keeps the lines
 		}
@@ -155,14 +155,14 @@ func (w claims) keepQuestions(context.Context) error {
 }
 
 // keepNewestResults keeps the newest results whole, newest first: the next step needs them.
-func (w claims) keepNewestResults(context.Context) error {
-	room := float64(w.o.Room)
+func keepNewestResults(_ context.Context, w *choice) error {
+	room := float64(w.r.o.Room)
 	limit := w.spent() + newestShare*room
-	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
+	for p := len(w.passages) - 1; p >= 0 && w.r.c.Passages[p].Message >= w.r.recent; p-- {
 		if !w.answers(p) || w.passages[p].mode != modeOpen {
 			continue
 		}
-		lines := w.c.Passages[p].Lines
+		lines := w.r.c.Passages[p].Lines
 		if cost := w.cost(lines); cost <= newestEach*room && w.spent()+cost <= limit && w.alive(lines) {
 			w.take(lines, cost)
 		}
@@ -172,22 +172,22 @@ func (w claims) keepNewestResults(context.Context) error {
 
 // keepOutcomes keeps, for each command that checks something, the line with its outcome, and before it the lines that
 // report failures.
-func (w claims) keepOutcomes(context.Context) error {
-	limit := w.spent() + outcomeShare*float64(w.o.Room)
-	for p, pass := range slices.Backward(w.c.Passages) {
+func keepOutcomes(_ context.Context, w *choice) error {
+	limit := w.spent() + outcomeShare*float64(w.r.o.Room)
+	for p, pass := range slices.Backward(w.r.c.Passages) {
 		if !pass.answers() || pass.family != families[dialog.FamilyCommand] || w.passages[p].mode == modeFixed || dialog.CommandKey(pass.Target) == "" {
 			continue
 		}
-		w.takeFaults(pass.Lines, limit)
+		takeFaults(w, pass.Lines, limit)
 		for l, n := pass.Lines.Start, 0; l < pass.Lines.End && n < faultsEach; l++ {
-			if text := w.c.Lines[l].Text; len(text) <= outcomeLong/2 && dialog.Counts(text) && w.takeLine(l, limit) {
+			if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong/2 && dialog.Counts(text) && w.takeLine(l, limit) {
 				n++
 			}
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if text := w.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm().MatchString(text) || dialog.NamesExit(text)) {
+			if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm().MatchString(text) || dialog.NamesExit(text)) {
 				if dialog.NamesExit(text) { // an exit code gives no reason
-					w.takeReason(pass.Lines, limit)
+					takeReason(w, pass.Lines, limit)
 				}
 				if !w.takeLine(l, limit) {
 					return nil
@@ -200,19 +200,19 @@ func (w claims) keepOutcomes(context.Context) error {
 }
 
 // takeFaults keeps the first lines that are in the form of a failure.
-func (w claims) takeFaults(lines core.Span, limit float64) {
+func takeFaults(w *choice, lines core.Span, limit float64) {
 	n := 0
 	for l := lines.Start; l < lines.End && n < faultsEach && w.spent() < limit; l++ {
-		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && dialog.FaultOf(text) == dialog.SureFault && !dialog.NamesExit(text) && w.takeLine(l, limit) {
+		if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && dialog.FaultOf(text) == dialog.SureFault && !dialog.NamesExit(text) && w.takeLine(l, limit) {
 			n++
 		}
 	}
 }
 
 // takeReason keeps the first of the lines that gives the reason of a failure.
-func (w claims) takeReason(lines core.Span, limit float64) {
+func takeReason(w *choice, lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
-		if text := w.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
+		if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
 			w.takeLine(l, limit)
 			return
 		}

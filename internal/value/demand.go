@@ -141,15 +141,15 @@ func (c *Conversation) split(all []said) {
 
 // keepDemands keeps the demands of the user, up to their share of the room, strongest first and newest first among
 // equals.
-func (w claims) keepDemands(context.Context) error {
-	limit := w.spent() + w.o.Shares.Demands*float64(w.o.Room)
+func keepDemands(_ context.Context, w *choice) error {
+	limit := w.spent() + w.r.o.Shares.Demands*float64(w.r.o.Room)
 	for demand := dialog.Forbids; demand > 0; demand-- {
-		for p, pass := range slices.Backward(w.c.Passages) {
+		for p, pass := range slices.Backward(w.r.c.Passages) {
 			if w.passages[p].mode == modeFixed {
 				continue
 			}
 			for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-				if w.c.Lines[l].demand == demand {
+				if w.r.c.Lines[l].demand == demand {
 					w.takeLine(l, limit)
 				}
 			}

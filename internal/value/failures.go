@@ -42,10 +42,10 @@ func (t *trial) fix(shown, key, was string, passage int) {
 
 // failures returns, newest first, the last commands that failed, did not succeed since and were not explained, and the commands that
 // were fixed.
-func (w *reading) failures() (out, fixed []failure) {
+func (r *reading) failures() (out, fixed []failure) {
 	t := trial{last: map[string]bool{}, mended: map[string]bool{}}
 	looked := 0
-	for p, pass := range slices.Backward(w.c.Passages) {
+	for p, pass := range slices.Backward(r.c.Passages) {
 		if len(t.out) == openErrors || looked == openLook {
 			return t.out, t.fixed
 		}
@@ -57,7 +57,7 @@ func (w *reading) failures() (out, fixed []failure) {
 			continue
 		}
 		looked++
-		text := w.original(&pass)
+		text := r.original(&pass)
 		line := errorLine(text)
 		failed := pass.failed(text)
 		if dialog.Refused(text) || failed && slipForm().MatchString(line) {
@@ -68,7 +68,7 @@ func (w *reading) failures() (out, fixed []failure) {
 		case failed && all:
 			t.fix(shown, keys[0], line, p)
 		case failed && some:
-		case endMark(text) != "" && dialog.FaultOf(line) == dialog.NoFault && w.saidOpen(keys[0]):
+		case endMark(text) != "" && dialog.FaultOf(line) == dialog.NoFault && r.saidOpen(keys[0]):
 			// a former extract has the error, of which nothing is left here
 		default:
 			for _, key := range keys {
@@ -76,20 +76,20 @@ func (w *reading) failures() (out, fixed []failure) {
 					t.last[key] = !failed
 				}
 			}
-			if !failed || w.explained(p+1, shown+" "+line) {
+			if !failed || r.explained(p+1, shown+" "+line) {
 				continue
 			}
 			e := errorName + oneLine(shown, openLong/2)
 			if line != "" {
 				e += errorSign + line
 			}
-			if h := w.ref(&pass); h != "" && !dialog.Brief(text) {
+			if h := r.ref(&pass); h != "" && !dialog.Brief(text) {
 				e += " " + h
 			}
 			t.out = append(t.out, failure{e, p})
 		}
 	}
-	for _, line := range slices.Backward(w.c.open) {
+	for _, line := range slices.Backward(r.c.open) {
 		e, ok := strings.CutPrefix(line, errorName)
 		command, was, _ := strings.Cut(e, errorSign)
 		keys, _ := dialog.CommandKeys(command)
@@ -100,15 +100,15 @@ func (w *reading) failures() (out, fixed []failure) {
 		case all:
 			was, _ = cutHandle(was)
 			t.fix(command, keys[0], was, -1)
-		case !some && len(t.out) < openErrors && !w.explained(0, e):
+		case !some && len(t.out) < openErrors && !r.explained(0, e):
 			t.last[keys[0]] = false
-			if rest, h := cutHandle(line); h != "" && w.o.NoHandles {
+			if rest, h := cutHandle(line); h != "" && r.o.NoHandles {
 				line = rest
 			}
 			t.out = append(t.out, failure{line, -1})
 		}
 	}
-	for _, line := range slices.Backward(w.c.open) {
+	for _, line := range slices.Backward(r.c.open) {
 		e, ok := strings.CutPrefix(line, fixedName)
 		command, was, _ := strings.Cut(e, " (was: ")
 		if key := dialog.CommandKey(command); ok && key != "" {
@@ -121,8 +121,8 @@ func (w *reading) failures() (out, fixed []failure) {
 }
 
 // saidOpen reports whether a former extract lists a command with that key as failed.
-func (w *reading) saidOpen(key string) bool {
-	return slices.ContainsFunc(w.c.open, func(line string) bool {
+func (r *reading) saidOpen(key string) bool {
+	return slices.ContainsFunc(r.c.open, func(line string) bool {
 		e, ok := strings.CutPrefix(line, errorName)
 		command, _, _ := strings.Cut(e, errorSign)
 		return ok && dialog.CommandKey(command) == key
@@ -144,15 +144,15 @@ var (
 
 // explained reports whether the agent's next text, from passage p on, explains a failure or gives it up. The text follows it, or names
 // something of it.
-func (w *reading) explained(p int, failure string) bool {
+func (r *reading) explained(p int, failure string) bool {
 	near := p > 0
-	for ; p < len(w.c.Passages); p++ {
-		switch pass := &w.c.Passages[p]; {
+	for ; p < len(r.c.Passages); p++ {
+		switch pass := &r.c.Passages[p]; {
 		case pass.partial:
 		case pass.Kind == dialog.KindToolCall:
 			near = false
 		case pass.Kind == dialog.KindAssistant:
-			text := w.original(pass)
+			text := r.original(pass)
 			for name := range names(failure) {
 				near = near || dialog.FaultOf(name) == dialog.NoFault && strings.Contains(text, name)
 			}

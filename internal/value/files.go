@@ -46,24 +46,25 @@ type fileBlock struct {
 }
 
 // listFiles chooses the blocks of files to show, and returns their tokens, at most free.
-func (w *preface) listFiles(hidden []bool, free float64) float64 {
-	w.files, w.filed = nil, nil
-	room := min(w.o.Shares.Files*float64(w.o.Room), filesMost, free)
-	if room < filesLeast || w.o.Only != nil {
+func (pre *preface) listFiles(hidden []bool, free float64) float64 {
+	pre.files, pre.filed = nil, nil
+	room := min(pre.r.o.Shares.Files*float64(pre.r.o.Room), filesMost, free)
+	if room < filesLeast || pre.r.o.Only != nil {
 		return 0
 	}
-	l := w.ledger()
-	near := len(w.messages) - filesNear
+	l := pre.r.replayed
+	pre.root = pre.r.folder
+	near := len(pre.r.messages) - filesNear
 	if !slices.ContainsFunc(l.Files, func(f *ledger.File) bool { return f.Touched >= near || f.Edited >= 0 }) {
 		return 0
 	}
-	blocks := w.rateFiles(l, hidden)
+	blocks := pre.rateFiles(l, hidden)
 	used := 0.0
 	var chosen []*fileBlock
 	for i := range blocks {
 		b := &blocks[i]
-		b.text = b.write(w.root)
-		b.tokens = w.o.Counter.Count(core.Text(UsualMark+" "+b.text)) + 1
+		b.text = b.write(pre.root)
+		b.tokens = pre.r.o.Counter.Count(core.Text(UsualMark+" "+b.text)) + 1
 		if used+float64(b.tokens) <= room {
 			used += float64(b.tokens)
 			chosen = append(chosen, b)
@@ -82,8 +83,8 @@ func (w *preface) listFiles(hidden []bool, free float64) float64 {
 		return a.First - b.First
 	})
 	shown := map[string]map[string]bool{} // by the name of the file
-	for _, b := range joined(chosen, w.root) {
-		w.files = append(w.files, b.text)
+	for _, b := range joined(chosen, pre.root) {
+		pre.files = append(pre.files, b.text)
 		base := b.File.Path[strings.LastIndexByte(b.File.Path, '/')+1:]
 		if shown[base] == nil {
 			shown[base] = map[string]bool{}
@@ -92,7 +93,7 @@ func (w *preface) listFiles(hidden []bool, free float64) float64 {
 			shown[base][strings.TrimSpace(line.Text)] = true
 		}
 	}
-	w.settleFiles(shown, hidden)
+	pre.settleFiles(shown, hidden)
 	return used
 }
 
@@ -115,14 +116,8 @@ func joined(blocks []*fileBlock, root string) (out []*fileBlock) {
 	return out
 }
 
-// ledger returns the files as the conversation shows them. From then on paths are written relative to their folder.
-func (w *preface) ledger() *ledger.Ledger {
-	w.root = w.folder
-	return w.replayed
-}
-
 // replay replays the conversation, and returns the files and their common folder.
-func (w *reading) replay() (files *ledger.Ledger, folder string) {
+func (r *reading) replay() (files *ledger.Ledger, folder string) {
 	l, at := new(ledger.Ledger), -1
 	shortened := func(p core.Part) bool { // with the extract; a result that is too large is shortened when it comes
 		t, ok := p.(core.Text)
@@ -130,23 +125,23 @@ func (w *reading) replay() (files *ledger.Ledger, folder string) {
 		return ok && mark != "" && !strings.Contains(mark, " left out")
 	}
 	// A former extract stands in front, and has the files as they were behind the results that were shortened with it.
-	for i := range w.messages {
-		for _, p := range w.messages[i].Parts {
+	for i := range r.messages {
+		for _, p := range r.messages[i].Parts {
 			if r, ok := p.(core.ToolResult); ok && slices.ContainsFunc(r.Content, shortened) {
 				at = i
 			}
 		}
 	}
-	l.Replay(w.messages, w.said, 0, at+1)
-	for p := range w.c.Passages { // blocks of a former extract
-		pass := &w.c.Passages[p]
+	l.Replay(r.messages, r.said, 0, at+1)
+	for p := range r.c.Passages { // blocks of a former extract
+		pass := &r.c.Passages[p]
 		if !pass.partial || pass.Name != fileName {
 			continue
 		}
 		path, first := splitPlace(pass.Target)
 		var lines []string
 		for k := pass.Lines.Start; k < pass.Lines.End; k++ {
-			line := &w.c.Lines[k]
+			line := &r.c.Lines[k]
 			if text := line.Text + line.after; line.joins && len(lines) > 0 {
 				lines[len(lines)-1] += text
 			} else {
@@ -160,7 +155,7 @@ func (w *reading) replay() (files *ledger.Ledger, folder string) {
 		}
 		f.Show(first, lines, seen)
 	}
-	l.Replay(w.messages, w.said, at+1, len(w.messages))
+	l.Replay(r.messages, r.said, at+1, len(r.messages))
 	return l, rootOf(l)
 }
 
@@ -242,11 +237,11 @@ type talk struct {
 	names map[string]bool
 }
 
-func (w *reading) talk() talk {
+func (r *reading) talk() talk {
 	t := talk{names: map[string]bool{}}
 	var texts [3]strings.Builder
 	said, users := 0, 0
-	for _, pass := range slices.Backward(w.c.Passages) {
+	for _, pass := range slices.Backward(r.c.Passages) {
 		k := -1
 		switch {
 		case pass.Kind == dialog.KindAssistant && said < talkTexts:
@@ -260,7 +255,7 @@ func (w *reading) talk() talk {
 			continue
 		}
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			_, _ = texts[k].WriteString(w.c.Lines[l].Text + "\n")
+			_, _ = texts[k].WriteString(r.c.Lines[l].Text + "\n")
 		}
 	}
 	for k := range texts {
@@ -296,21 +291,21 @@ func names(s string) iter.Seq2[string, string] {
 var defining = rawjson.Set("func", "function", "def", "class", "const", "let", "var", "type", "interface", "struct", "enum", "fn", "impl", "trait", "module")
 
 // rateFiles returns the blocks that may be shown, best first.
-func (w *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
-	since := make([]float64, len(w.messages)+1) // tokens from a message to the end
-	for i := len(w.messages) - 1; i >= 0; i-- {
-		since[i] = since[i+1] + float64(w.messages[i].Tokens)
+func (pre *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
+	since := make([]float64, len(pre.r.messages)+1) // tokens from a message to the end
+	for i := len(pre.r.messages) - 1; i >= 0; i-- {
+		since[i] = since[i+1] + float64(pre.r.messages[i].Tokens)
 	}
 	visible := map[string]bool{}
-	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; !hidden[pass.Message] {
+	for p := range pre.r.c.Passages {
+		if pass := &pre.r.c.Passages[p]; !hidden[pass.Message] {
 			for k := pass.Lines.Start; k < pass.Lines.End; k++ {
-				text, _ := content(w.c.Lines[k].Text)
+				text, _ := content(pre.r.c.Lines[k].Text)
 				visible[text] = true
 			}
 		}
 	}
-	talk := w.talk()
+	talk := pre.r.talk()
 	rated := make([][]fileBlock, len(l.Files))
 	const least = 16 // files that justify a goroutine
 	parallel.Ranges(len(l.Files), least, func(from, to int) {
@@ -392,15 +387,15 @@ func (t *talk) rate(b *ledger.Block) float64 {
 }
 
 // settleFiles excludes from the choice the lines of shown blocks and the outdated lines of their files.
-func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
-	clear(w.out)
+func (pre *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
+	clear(pre.out)
 	if len(shown) == 0 {
 		return
 	}
 	bases := slices.Sorted(maps.Keys(shown)) // a command may name several
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
-		if !hidden[pass.Message] || pass.Message >= w.unread || pass.Kind != dialog.KindToolCall && !pass.answers() {
+	for p := range pre.r.c.Passages {
+		pass := &pre.r.c.Passages[p]
+		if !hidden[pass.Message] || pass.Message >= pre.r.unread || pass.Kind != dialog.KindToolCall && !pass.answers() {
 			continue
 		}
 		target, _ := splitPlace(pass.Target)
@@ -414,10 +409,10 @@ func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 			}
 		}
 		for l := pass.Lines.Start; lines != nil && l < pass.Lines.End; l++ {
-			text, _ := content(w.c.Lines[l].Text)
+			text, _ := content(pre.r.c.Lines[l].Text)
 			if lines[text] {
-				w.out[l] = true
-				w.filed = append(w.filed, l)
+				pre.out[l] = true
+				pre.filed = append(pre.filed, l)
 			}
 		}
 	}
@@ -426,8 +421,8 @@ func (w *preface) settleFiles(shown map[string]map[string]bool, hidden []bool) {
 // gone reports whether line l is not to be chosen because it is outdated or already shown. Redundant lines and the
 // old text of edits qualify only once all other lines have room.
 func (w *choice) gone(l int) bool {
-	line := &w.c.Lines[l]
-	return line.outdated || line.void || w.out[l] || line.stale() && !w.filling && w.o.Only == nil
+	line := &w.r.c.Lines[l]
+	return line.outdated || line.void || w.pre.out[l] || line.stale() && !w.filling && w.r.o.Only == nil
 }
 
 // renderFiles writes the blocks of files.

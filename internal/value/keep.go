@@ -14,15 +14,15 @@ import (
 // last message of the user, the last text of the agent, and the call. A name in many lines, such as a search pattern,
 // does not count. The room grows if these lines need more. Before them it keeps some lines of both ends, where a
 // reader looks first.
-func (w claims) keepNamed(context.Context) error {
-	if w.o.Only == nil {
+func keepNamed(_ context.Context, w *choice) error {
+	if w.r.o.Only == nil {
 		return nil
 	}
 	const many = 60 // lines of a result
 	named := map[int32]bool{}
 	name := func(p int) {
-		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
-			for _, n := range w.c.TermsOf(l) {
+		for l := w.r.c.Passages[p].Lines.Start; l < w.r.c.Passages[p].Lines.End; l++ {
+			for _, n := range w.r.c.TermsOf(l) {
 				named[n] = true
 			}
 		}
@@ -37,12 +37,12 @@ func (w claims) keepNamed(context.Context) error {
 		ends     = 0.15 // of the room
 		leastEnd = 40   // tokens that the first and the last line may always have
 	)
-	each := ends * (float64(w.o.Room) - from) / float64(max(1, open))
-	for p := range w.c.Passages {
+	each := ends * (float64(w.r.o.Room) - from) / float64(max(1, open))
+	for p := range w.r.c.Passages {
 		if w.passages[p].mode != modeOpen {
 			continue
 		}
-		lines := w.c.Passages[p].Lines
+		lines := w.r.c.Passages[p].Lines
 		for _, l := range []int{lines.Start, lines.End - 1} {
 			w.takeLine(l, w.spent()+max(each, leastEnd))
 		}
@@ -50,8 +50,8 @@ func (w claims) keepNamed(context.Context) error {
 		clear(named)
 		var said [kinds]bool
 		for q := p - 1; q >= 0; q-- {
-			switch pass := &w.c.Passages[q]; {
-			case pass.Kind == dialog.KindToolCall && pass.call == w.c.Passages[p].call:
+			switch pass := &w.r.c.Passages[q]; {
+			case pass.Kind == dialog.KindToolCall && pass.call == w.r.c.Passages[p].call:
 				name(q)
 			case (pass.Kind == dialog.KindUser || pass.Kind == dialog.KindAssistant) && !said[pass.Kind]:
 				said[pass.Kind] = true
@@ -63,34 +63,34 @@ func (w claims) keepNamed(context.Context) error {
 		}
 		in := map[int32]int{}
 		for l := lines.Start; l < lines.End; l++ {
-			for _, n := range w.c.TermsOf(l) {
+			for _, n := range w.r.c.TermsOf(l) {
 				if named[n] {
 					in[n]++
 				}
 			}
 		}
 		for l := lines.Start; l < lines.End; l++ {
-			if slices.ContainsFunc(w.c.TermsOf(l), func(n int32) bool { return named[n] && in[n] <= many }) {
+			if slices.ContainsFunc(w.r.c.TermsOf(l), func(n int32) bool { return named[n] && in[n] <= many }) {
 				w.takeLine(l, math.Inf(1))
 			}
 		}
 	}
 	const most = 0.5 // share of the results' room for these lines, before it grows
-	if least := w.picks[0] + (w.spent()-from)/most; least > float64(w.o.Room) {
-		w.o.Room = int(least)
+	if least := w.picks[0] + (w.spent()-from)/most; least > float64(w.r.o.Room) {
+		w.r.o.Room = int(least)
 	}
 	return nil
 }
 
 // keepPasted keeps what the user pasted, up to the user's share of the room: first the tasks, then the newest. A text
 // that fits is kept whole. The others are then cut, in rounds that leave something for each.
-func (w claims) keepPasted(context.Context) error {
-	if w.talks {
+func keepPasted(_ context.Context, w *choice) error {
+	if w.r.talks {
 		return nil // keepTalk kept them
 	}
 	var order []int
-	for p := range w.c.Passages {
-		if w.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed && w.alive(w.c.Passages[p].Lines) {
+	for p := range w.r.c.Passages {
+		if w.r.c.Passages[p].Kind == dialog.KindUser && w.passages[p].mode != modeFixed && w.alive(w.r.c.Passages[p].Lines) {
 			order = append(order, p)
 		}
 	}
@@ -98,26 +98,26 @@ func (w claims) keepPasted(context.Context) error {
 		return nil
 	}
 	slices.Reverse(order[1:])
-	room := w.o.Shares.Human * float64(w.o.Room)
+	room := w.r.o.Shares.Human * float64(w.r.o.Room)
 	start := w.spent()
 	limit := start + room
 	large := order[:0:0]
 	for _, p := range order {
-		lines := w.c.Passages[p].Lines
-		if cost := w.cost(lines); cost > w.o.Shares.Whole*room || w.spent()+cost > limit {
+		lines := w.r.c.Passages[p].Lines
+		if cost := w.cost(lines); cost > w.r.o.Shares.Whole*room || w.spent()+cost > limit {
 			large = append(large, p)
 		} else {
 			w.take(lines, cost)
 		}
 	}
-	limit = min(limit, max(w.spent(), start+w.o.Shares.Cut*float64(w.o.Room)))
-	for _, part := range []float64{w.o.Shares.Each, 1} {
+	limit = min(limit, max(w.spent(), start+w.r.o.Shares.Cut*float64(w.r.o.Room)))
+	for _, part := range []float64{w.r.o.Shares.Each, 1} {
 		for _, p := range large {
-			left := max(w.o.Shares.Each*room, 2*part*w.o.Shares.Each*(limit-w.spent()))
+			left := max(w.r.o.Shares.Each*room, 2*part*w.r.o.Shares.Each*(limit-w.spent()))
 			if part == 1 {
 				left = limit - w.spent()
 			}
-			w.takeSaid(w.c.Passages[p].Lines, min(w.spent()+left, limit))
+			takeSaid(w, w.r.c.Passages[p].Lines, min(w.spent()+left, limit))
 		}
 	}
 	return nil
@@ -135,13 +135,13 @@ func (w *choice) alive(lines core.Span) bool {
 
 // takeSaid keeps the head of an oversized passage of the user, then the prose in the rest, up to the limit. The rest
 // of the pasted text competes with all other lines.
-func (w claims) takeSaid(lines core.Span, limit float64) {
-	head := w.spent() + w.o.Shares.Head*(limit-w.spent())
+func takeSaid(w *choice, lines core.Span, limit float64) {
+	head := w.spent() + w.r.o.Shares.Head*(limit-w.spent())
 	l := lines.Start
 	for ; l < lines.End && w.takeLine(l, head); l++ { //nolint:revive // takeLine keeps the lines
 	}
 	for ; l < lines.End; l++ {
-		if w.c.Lines[l].prose() {
+		if w.r.c.Lines[l].prose() {
 			w.takeLine(l, limit)
 		}
 	}
@@ -149,16 +149,16 @@ func (w claims) takeSaid(lines core.Span, limit float64) {
 
 // keepAsked serves messages that await an answer and are too large to be kept whole, newest first: the beginning and
 // the end of each text that is not the user's, and the best of all other lines.
-func (w claims) keepAsked(ctx context.Context) error {
-	limit := w.spent() + w.o.Shares.Asked*w.asking
-	first := w.passageOf(w.unread)
+func keepAsked(ctx context.Context, w *choice) error {
+	limit := w.spent() + w.r.o.Shares.Asked*w.lay.asking
+	first := w.r.passageOf(w.r.unread)
 	for p := len(w.passages) - 1; p >= first; p-- {
-		pass := &w.c.Passages[p]
-		if w.cut[pass.Message] && w.passages[p].mode == modeOpen && pass.Kind != dialog.KindUser && pass.rules == "" {
+		pass := &w.r.c.Passages[p]
+		if w.lay.cut[pass.Message] && w.passages[p].mode == modeOpen && pass.Kind != dialog.KindUser && pass.rules == "" {
 			w.takeEnds(pass.Lines, (limit-w.spent())/4)
 		}
 	}
-	return w.fillFrom(ctx, first, limit, func(p int) bool { return w.cut[w.c.Passages[p].Message] && w.eligible(p) })
+	return fillFrom(ctx, w, first, limit, func(p int) bool { return w.lay.cut[w.r.c.Passages[p].Message] && w.eligible(p) })
 }
 
 // takeEnds keeps lines from both ends of a passage, up to room tokens.
@@ -196,21 +196,21 @@ const (
 )
 
 // rulesRoom returns the tokens that the project's rules may have.
-func (w *reading) rulesRoom() float64 { return max(rulesShare*float64(w.o.Room), rulesLeast) }
+func (r *reading) rulesRoom() float64 { return max(rulesShare*float64(r.o.Room), rulesLeast) }
 
 // keepRules keeps the newest version of each of the project's rules: whole if there is room, else first the sentences
 // that forbid or require something. The rest competes with all other lines.
-func (w claims) keepRules(context.Context) error {
-	limit := w.spent() + w.rulesRoom()
+func keepRules(_ context.Context, w *choice) error {
+	limit := w.spent() + w.r.rulesRoom()
 	for _, imperative := range []bool{true, false} {
-		for p := range w.c.Passages {
-			pass := &w.c.Passages[p]
+		for p := range w.r.c.Passages {
+			pass := &w.r.c.Passages[p]
 			if pass.rules == "" || pass.outdated || w.passages[p].mode == modeFixed {
 				continue
 			}
 			whole := w.spent()+w.cost(pass.Lines) <= limit
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-				if text := w.c.Lines[l].Text; whole || !imperative || l == pass.Lines.Start || dialog.DemandOf(strings.TrimLeft(text, " \t-*+#>")) > dialog.Prefers {
+				if text := w.r.c.Lines[l].Text; whole || !imperative || l == pass.Lines.Start || dialog.DemandOf(strings.TrimLeft(text, " \t-*+#>")) > dialog.Prefers {
 					w.takeLine(l, limit)
 				}
 			}
@@ -221,13 +221,13 @@ func (w claims) keepRules(context.Context) error {
 
 // keepUnread keeps the best lines of results after the model's last message, up to their share, then lines of other
 // wanted passages within it. The model asked for these results, and earlier use does not predict their use.
-func (w claims) keepUnread(ctx context.Context) error {
-	first := w.passageOf(w.unread)
-	limit := w.spent() + w.o.Shares.Unread*float64(w.o.Room)
-	err := w.fillFrom(ctx, first, limit, w.answers)
+func keepUnread(ctx context.Context, w *choice) error {
+	first := w.r.passageOf(w.r.unread)
+	limit := w.spent() + w.r.o.Shares.Unread*float64(w.r.o.Room)
+	err := fillFrom(ctx, w, first, limit, w.answers)
 	for p := len(w.passages) - 1; p >= first && err == nil; p-- {
 		if w.answers(p) {
-			w.takeEnds(w.c.Passages[p].Lines, limit-w.spent())
+			w.takeEnds(w.r.c.Passages[p].Lines, limit-w.spent())
 		}
 	}
 	return err
@@ -235,14 +235,13 @@ func (w claims) keepUnread(ctx context.Context) error {
 
 // answers reports whether passage p is a result that may be shortened.
 func (w *choice) answers(p int) bool {
-	k := w.c.Passages[p].Kind
-	return w.eligible(p) && (k == dialog.KindToolResult || k == dialog.KindError)
+	return w.eligible(p) && w.r.c.Passages[p].answers()
 }
 
 // keepRecent keeps the best line of each of the newest results, newest first, up to their share of the room.
-func (w claims) keepRecent(ctx context.Context) error {
-	limit := w.spent() + w.o.Shares.Recent*float64(w.o.Room)
-	for p := len(w.passages) - 1; p >= 0 && w.c.Passages[p].Message >= w.recent; p-- {
+func keepRecent(ctx context.Context, w *choice) error {
+	limit := w.spent() + w.r.o.Shares.Recent*float64(w.r.o.Room)
+	for p := len(w.passages) - 1; p >= 0 && w.r.c.Passages[p].Message >= w.r.recent; p-- {
 		if !w.answers(p) || w.passages[p].mode != modeOpen || w.passages[p].opened > 0 {
 			continue
 		}
@@ -252,7 +251,7 @@ func (w claims) keepRecent(ctx context.Context) error {
 		if _, err := w.fill(ctx, newQueue(w.candidates(p, p+1, w.eligible)), w.spent()+1); err != nil {
 			return err
 		}
-		if lines := w.c.Passages[p].Lines; w.passages[p].opened == 0 {
+		if lines := w.r.c.Passages[p].Lines; w.passages[p].opened == 0 {
 			w.takeLine(lines.Start, limit)
 			w.takeLine(lines.End-1, limit)
 		}
@@ -261,7 +260,7 @@ func (w claims) keepRecent(ctx context.Context) error {
 }
 
 // fillFrom keeps the best lines of the wanted passages from first on, up to limit tokens.
-func (w claims) fillFrom(ctx context.Context, first int, limit float64, wanted func(p int) bool) error {
+func fillFrom(ctx context.Context, w *choice, first int, limit float64, wanted func(p int) bool) error {
 	_, err := w.fill(ctx, newQueue(w.candidates(first, len(w.passages), wanted)), limit)
 	return err
 }
@@ -276,29 +275,29 @@ const (
 
 // keepMedia keeps the marks of content without lines: pictures first, newest first. They come after the words of the
 // user, and are the first to go if the result is too large.
-func (w claims) keepMedia(context.Context) error {
-	hidden := w.hidden()
-	room := float64(w.o.Room)
+func keepMedia(_ context.Context, w *choice) error {
+	hidden := w.lay.hidden()
+	room := float64(w.r.o.Room)
 	left := min(max(mediaShare*room, mediaTokens), mediaMost*room)
 	for _, images := range []bool{true, false} {
-		for k := len(w.c.Media) - 1; k >= 0; k-- {
-			m := &w.c.Media[k]
+		for k := len(w.r.c.Media) - 1; k >= 0; k-- {
+			m := &w.r.c.Media[k]
 			if m.image() != images || !hidden[m.by.Message] || w.mediaAt[k] != 0 {
 				continue
 			}
 			if left < leastMark {
 				return nil
 			}
-			left -= w.mark(k, left)
+			left -= mark(w, k, left)
 		}
 	}
 	return nil
 }
 
 // mark keeps the mark of medium k, unless it has more than most tokens. It returns its tokens.
-func (w claims) mark(k int, most float64) float64 {
-	w.marks[k] = w.c.Media[k].line(!w.o.NoHandles)
-	cost := float64(w.o.Counter.Count(core.Text(w.marks[k])) + 1)
+func mark(w *choice, k int, most float64) float64 {
+	w.marks[k] = w.r.c.Media[k].line(!w.r.o.NoHandles)
+	cost := float64(w.r.o.Counter.Count(core.Text(w.marks[k])) + 1)
 	if cost > most {
 		return 0
 	}
@@ -311,19 +310,19 @@ const leastMark = 6
 
 // renderMedia writes the marks of message i before passage p that were not written yet, each under the header of its
 // passage.
-func (w extraction) renderMedia(b *extractWriter, i, p int, k int32) {
-	for ; b.media < len(w.c.Media); b.media++ {
-		m := &w.c.Media[b.media]
+func (x extraction) renderMedia(b *extractWriter, i, p int) {
+	for ; b.media < len(x.r.c.Media); b.media++ {
+		m := &x.r.c.Media[b.media]
 		if m.by.Message > i || m.by.Message == i && m.before > p {
 			return
 		}
-		if at := w.mediaAt[b.media]; m.by.Message < i || at == 0 || at > k {
+		if at := x.w.mediaAt[b.media]; m.by.Message < i || at == 0 || at > x.k {
 			continue
 		}
 		if u := b.under; u == nil || u.Message != i || u.Kind != m.by.Kind || u.Name != m.by.Name || u.Target != m.by.Target {
 			b.open(&m.by, "", false)
 		}
 		b.text.WriteByte('\n')
-		b.text.WriteString(w.marks[b.media])
+		b.text.WriteString(x.w.marks[b.media])
 	}
 }

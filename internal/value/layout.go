@@ -18,13 +18,15 @@ const (
 
 // A layout says which messages stay.
 type layout struct {
-	preface
+	r        *reading
+	v        *rating
+	pre      *preface
 	native   []bool  // groups whose messages are kept in the view
 	cut      []bool  // kept messages whose own texts are cut in place
 	tight    bool    // the newest request is cut: all texts next to it are chosen by lines
 	asking   float64 // the room of which messages that await an answer have shares
 	passages []passageState
-	picks    []float64 // picks[k] is the tokens up to pick k; picks[0] is the size without any
+	base     float64 // tokens of all that stays, and of the preface
 }
 
 // A passageState is the part of a passage that choosing reads.
@@ -34,17 +36,18 @@ type passageState struct {
 	mode   mode
 }
 
-// arrange decides by the shares which messages stay unchanged, and clears all other choices.
-func (w *layout) arrange() {
-	w.tight = false
-	clear(w.native)
-	clear(w.cut)
-	clear(w.passages)
-	for l := range w.lines {
-		w.lines[l].at = 0
+// arrange decides by the shares which messages stay unchanged, and has the preface written for the others.
+func arrange(v *rating, pre *preface) *layout {
+	lay := &layout{
+		r: v.r, v: v, pre: pre,
+		native: make([]bool, len(v.r.groups)), cut: make([]bool, len(v.r.messages)), passages: make([]passageState, len(v.r.c.Passages)),
 	}
-	w.stay()
-	w.keepFixed()
+	if v.r.o.Only != nil {
+		lay.stayAll()
+	} else {
+		lay.stay()
+	}
+	return lay
 }
 
 // A staying is the state of stay, which goes through the groups from the newest on.
@@ -63,52 +66,48 @@ type staying struct {
 
 // stay decides which messages stay: the required ones, those that await an answer, and the newest. A message of the
 // user that is too large for its share stays, too, and is cut.
-func (w *layout) stay() {
-	if w.o.Only != nil {
-		w.stayAll()
-		return
-	}
-	must, fixed := w.musts()
-	room := float64(w.o.Room)
-	s := staying{open: make([]bool, len(w.messages)), base: headTokens, tail: true, words: w.words.sum, free: room - headTokens - fixed - w.rulesTokens()}
+func (lay *layout) stay() {
+	must, fixed := lay.r.musts()
+	room := float64(lay.r.o.Room)
+	s := staying{open: make([]bool, len(lay.r.messages)), base: headTokens, tail: true, words: lay.v.words.sum, free: room - headTokens - fixed - lay.rulesTokens()}
 	s.fixed = fixed
-	for g, group := range w.groups {
+	for g, group := range lay.r.groups {
 		if must[g] {
-			s.words -= w.wordsIn(group)
+			s.words -= lay.wordsIn(group)
 		}
 	}
 	// Required messages may leave little. Then the shares are shares of the rest, and messages that await an answer
 	// have something even if rules would fill all of it.
 	least := 0.4 * (room - fixed)
-	w.asking = max(0, min(room, max(s.free, least)))
-	s.asked = w.o.Shares.Newest * max(0, min(room, max(1.7*s.free, least)))
-	s.most = w.o.Shares.Tail * room
+	lay.asking = max(0, min(room, max(s.free, least)))
+	s.asked = lay.r.o.Shares.Newest * max(0, min(room, max(1.7*s.free, least)))
+	s.most = lay.r.o.Shares.Tail * room
 	s.left = s.most
-	for g, group := range slices.Backward(w.groups) {
-		newest := group.End > w.unread
+	for g, group := range slices.Backward(lay.r.groups) {
+		newest := group.End > lay.r.unread
 		if !newest {
-			s.left = min(s.left, w.o.Shares.Tail*2*s.free)
+			s.left = min(s.left, lay.r.o.Shares.Tail*2*s.free)
 		}
 		if must[g] || s.tail || newest {
-			w.stays(&s, g, must[g])
+			lay.stays(&s, g, must[g])
 		}
 	}
-	w.keepNewestMedium(&s)
-	w.picks = []float64{s.base}
-	hidden := w.hidden()
-	free := float64(w.o.Room) - w.picks[0] - s.words
-	open := w.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && w.long(p) }, free)
-	w.picks[0] += open + w.listContents(hidden, free-open)
-	w.picks[0] += w.listFiles(hidden, float64(w.o.Room)-w.picks[0]-s.words-w.rulesTokens())
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+	lay.keepNewestMedium(&s)
+	lay.base = s.base
+	hidden := lay.hidden()
+	free := float64(lay.r.o.Room) - lay.base - s.words
+	open := lay.pre.listOpen(hidden, func(p *Passage) bool { return s.open[p.Message] && lay.long(p) }, free)
+	lay.base += open + lay.pre.listContents(hidden, free-open)
+	lay.base += lay.pre.listFiles(hidden, float64(lay.r.o.Room)-lay.base-s.words-lay.rulesTokens())
+	for p := range lay.r.c.Passages {
+		pass := &lay.r.c.Passages[p]
 		switch {
 		case hidden[pass.Message]:
-			w.passages[p].opens = float32(w.o.Counter.Count(core.Text(UsualMark+" "+pass.Header(pass.Kind == dialog.KindToolCall, ""))) + 1)
-		case s.open[pass.Message] && w.long(pass):
-			w.passages[p].mode = modeOpen
+			lay.passages[p].opens = float32(lay.r.o.Counter.Count(core.Text(UsualMark+" "+pass.Header(pass.Kind == dialog.KindToolCall, ""))) + 1)
+		case s.open[pass.Message] && lay.long(pass):
+			lay.passages[p].mode = modeOpen
 		default:
-			w.passages[p].mode = modeFixed
+			lay.passages[p].mode = modeFixed
 		}
 	}
 }
@@ -119,81 +118,74 @@ const mediumShare = 0.5
 
 // keepNewestMedium keeps the group with the newest image, document, audio or video, because no line can replace it: the
 // model would answer about something that it no longer sees.
-func (w *layout) keepNewestMedium(s *staying) {
-	k := len(w.c.Media) - 1
-	for k >= 0 && !w.c.Media[k].medium {
+func (lay *layout) keepNewestMedium(s *staying) {
+	k := len(lay.r.c.Media) - 1
+	for k >= 0 && !lay.r.c.Media[k].medium {
 		k--
 	}
 	if k < 0 {
 		return
 	}
-	message := w.c.Media[k].by.Message
-	g := slices.IndexFunc(w.groups, func(group core.Span) bool { return message < group.End })
-	cost := 0.0
-	for i := w.groups[g].Start; i < w.groups[g].End; i++ {
-		cost += float64(w.messages[i].Tokens)
-	}
-	if !w.native[g] && cost <= mediumShare*(float64(w.o.Room)-s.base) {
+	message := lay.r.c.Media[k].by.Message
+	g := slices.IndexFunc(lay.r.groups, func(group core.Span) bool { return message < group.End })
+	cost := float64(core.TotalTokens(lay.r.messages[lay.r.groups[g].Start:lay.r.groups[g].End]))
+	if !lay.native[g] && cost <= mediumShare*(float64(lay.r.o.Room)-s.base) {
 		s.tail = false
-		w.stays(s, g, true)
+		lay.stays(s, g, true)
 	}
 }
 
 // stayAll keeps all messages, and shortens only the results that Options.Only selects.
-func (w *layout) stayAll() {
-	for g := range w.native {
-		w.native[g] = true
+func (lay *layout) stayAll() {
+	for g := range lay.native {
+		lay.native[g] = true
 	}
-	base := 0
-	for i := range w.messages {
-		base += w.messages[i].Tokens
-	}
-	w.picks = []float64{float64(base)}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
-		w.passages[p].mode = modeFixed
-		m := &w.messages[pass.Message]
+	lay.base = float64(core.TotalTokens(lay.r.messages))
+	for p := range lay.r.c.Passages {
+		pass := &lay.r.c.Passages[p]
+		lay.passages[p].mode = modeFixed
+		m := &lay.r.messages[pass.Message]
 		r, ok := m.Parts[pass.part].(core.ToolResult)
-		if !ok || m.Protected || !w.o.Only(m, pass.part) {
+		if !ok || m.Protected || !lay.r.o.Only(m, pass.part) {
 			continue
 		}
 		if _, ok := r.Content[pass.content].(core.Text); ok {
-			w.passages[p].mode = modeOpen
+			lay.passages[p].mode = modeOpen
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-				w.picks[0] -= float64(w.lines[l].tokens)
+				lay.base -= float64(lay.v.lines[l].tokens)
 			}
 		}
 	}
 }
 
 // stays decides whether group g stays, and which parts of it may be shortened.
-func (w *layout) stays(s *staying, g int, must bool) {
-	group := w.groups[g]
+func (lay *layout) stays(s *staying, g int, must bool) {
+	group := lay.r.groups[g]
 	cost, texts, all := 0.0, 0.0, 0.0
 	answers := false
 	for i := group.Start; i < group.End; i++ {
-		results, own := w.shortens(&w.messages[i])
-		answers = answers || hasResult(&w.messages[i])
-		cost += float64(w.messages[i].Tokens - results)
-		all += float64(w.messages[i].Tokens)
-		if !w.former[i] {
+		results, own := lay.r.shortens(&lay.r.messages[i])
+		answers = answers || hasResult(&lay.r.messages[i])
+		cost += float64(lay.r.messages[i].Tokens - results)
+		all += float64(lay.r.messages[i].Tokens)
+		if !lay.r.former[i] {
 			texts += float64(own)
 		}
 	}
-	newest := group.End > w.unread
+	newest := group.End > lay.r.unread
 	cut := false
-	words := w.wordsIn(group)
-	fits := func(cost float64) bool { return s.base+s.fixed+cost+s.words-words <= float64(w.o.Room) }
+	words := lay.wordsIn(group)
+	fits := func(cost float64) bool { return s.base+s.fixed+cost+s.words-words <= float64(lay.r.o.Room) }
 	asked, request := s.asked, newest && words > 0
-	if first := &w.messages[group.Start]; first.Role == core.RoleUser && first.Kind == core.KindOriginal && !answers {
+	if first := &lay.r.messages[group.Start]; first.Role == core.RoleUser && first.Kind == core.KindOriginal && !answers {
 		asked *= 2 // a message, not a result
 	}
 	switch {
 	case must, newest && cost <= asked && fits(cost), s.tail && cost <= s.left && fits(cost):
-	case request && (answers || cost-words <= headerTokens) && s.base-headTokens+w.emptyExtract()+s.fixed+cost <= float64(w.o.Limit): // it is nothing but the request, and results
+	case request && (answers || cost-words <= headerTokens) && s.base-headTokens+lay.v.emptyExtract()+s.fixed+cost <= float64(lay.r.o.Limit): // it is nothing but the request, and results
 	case request && !answers:
-		w.tight = true
-		cost, cut, words = cost-w.textsIn(group), true, 0
+		lay.tight = true
+		cost, cut, words = cost-lay.textsIn(group), true, 0
 	case texts > 0 && fits(cost-texts+words) && (newest && cost-texts <= asked || s.tail && cost > s.most && cost-texts <= s.left):
 		cost, cut, words = cost-texts, true, 0
 	case newest: // it does not fit even if cut; earlier messages keep their share
@@ -202,13 +194,13 @@ func (w *layout) stays(s *staying, g int, must bool) {
 		s.tail = false
 		return
 	}
-	w.native[g] = true
+	lay.native[g] = true
 	for i := group.Start; i < group.End; i++ {
-		m := &w.messages[i]
+		m := &lay.r.messages[i]
 		s.open[i] = s.tail && !m.Protected && m.Role != core.RoleSystem
-		w.cut[i] = cut && s.open[i] && m.Role == core.RoleUser && !w.former[i]
+		lay.cut[i] = cut && s.open[i] && m.Role == core.RoleUser && !lay.r.former[i]
 		if !s.open[i] {
-			results, _ := w.shortens(m)
+			results, _ := lay.r.shortens(m)
 			cost += float64(results)
 		}
 	}
@@ -230,25 +222,25 @@ func (w *layout) stays(s *staying, g int, must bool) {
 	if newest && !must {
 		s.free -= cost
 		if cut {
-			s.free -= w.o.Shares.Asked * w.asking
+			s.free -= lay.r.o.Shares.Asked * lay.asking
 		}
 	}
 }
 
 // wordsIn returns the tokens of the user's words in a group.
-func (w *layout) wordsIn(g core.Span) (n float64) {
-	for _, t := range w.words.tokens[g.Start:g.End] {
+func (lay *layout) wordsIn(g core.Span) (n float64) {
+	for _, t := range lay.v.words.tokens[g.Start:g.End] {
 		n += t
 	}
 	return n
 }
 
 // textsIn returns the tokens of the texts in a group.
-func (w *layout) textsIn(g core.Span) (n float64) {
+func (lay *layout) textsIn(g core.Span) (n float64) {
 	for i := g.Start; i < g.End; i++ {
-		for _, p := range w.messages[i].Parts {
+		for _, p := range lay.r.messages[i].Parts {
 			if t, ok := p.(core.Text); ok {
-				n += float64(w.o.Counter.Count(t))
+				n += float64(lay.r.o.Counter.Count(t))
 			}
 		}
 	}
@@ -257,55 +249,41 @@ func (w *layout) textsIn(g core.Span) (n float64) {
 
 // long reports whether a passage belongs to a text that may be shortened in place, and is so much larger than a mark
 // that shortening pays.
-func (w *layout) long(pass *Passage) bool {
-	m := &w.messages[pass.Message]
+func (lay *layout) long(pass *Passage) bool {
+	m := &lay.r.messages[pass.Message]
 	switch p := m.Parts[pass.part].(type) {
 	case core.ToolResult:
 		t, ok := p.Content[pass.content].(core.Text)
-		return ok && w.o.Counter.Count(t) > w.short(pass.Message)
+		return ok && lay.r.o.Counter.Count(t) > lay.r.short(pass.Message)
 	case core.Text:
-		return w.cut[pass.Message] && (w.tight && pass.Message >= w.unread || w.o.Counter.Count(p) > shortText)
+		return lay.cut[pass.Message] && (lay.tight && pass.Message >= lay.r.unread || lay.r.o.Counter.Count(p) > shortText)
 	case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
 	}
 	return false
 }
 
 // hidden returns for every message whether it is hidden.
-func (w *layout) hidden() []bool {
-	hidden := make([]bool, len(w.messages))
-	for g, group := range w.groups {
+func (lay *layout) hidden() []bool {
+	hidden := make([]bool, len(lay.r.messages))
+	for g, group := range lay.r.groups {
 		for i := group.Start; i < group.End; i++ {
-			hidden[i] = !w.native[g]
+			hidden[i] = !lay.native[g]
 		}
 	}
 	return hidden
 }
 
 // rulesTokens returns the tokens of the project's rules that are to be kept.
-func (w *layout) rulesTokens() float64 {
+func (lay *layout) rulesTokens() float64 {
 	n := 0.0
-	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; pass.rules != "" && !pass.outdated {
+	for p := range lay.r.c.Passages {
+		if pass := &lay.r.c.Passages[p]; pass.rules != "" && !pass.outdated {
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-				n += float64(w.lines[l].tokens)
+				n += float64(lay.v.lines[l].tokens)
 			}
 		}
 	}
-	return min(n, w.rulesRoom())
-}
-
-// keepFixed marks the lines of fixed passages as kept.
-func (w *layout) keepFixed() {
-	for p := range w.c.Passages {
-		if w.passages[p].mode != modeFixed {
-			continue
-		}
-		lines := w.c.Passages[p].Lines
-		for l := lines.Start; l < lines.End; l++ {
-			w.lines[l].at = 1
-			w.passages[p].opened++
-		}
-	}
+	return min(n, lay.r.rulesRoom())
 }
 
 func hasResult(m *core.Message) bool {

@@ -36,33 +36,33 @@ const (
 // listOpen writes the block of open work, and returns its tokens. It may use its share of the room, and at most free.
 // A failure is visible to the reader as long as its result is: it is listed if the result is hidden, or if unsure
 // reports that lines of it may be dropped.
-func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float64) float64 {
-	w.open, w.opened = "", nil
-	tokens := func(text string) int { return w.o.Counter.Count(core.Text(text + "\n")) }
+func (pre *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float64) float64 {
+	pre.open, pre.opened = "", nil
+	tokens := func(text string) int { return pre.r.o.Counter.Count(core.Text(text + "\n")) }
 	head := tokens(UsualMark + " " + openHand)
-	if free -= float64(head); w.o.Shares.Open <= 0 || free <= 0 || !slices.Contains(hidden, true) {
+	if free -= float64(head); pre.r.o.Shares.Open <= 0 || free <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
-	made, sum := w.listCreated(hidden, free)
-	room := int(min(w.o.Shares.Open*float64(w.o.Room)-float64(head), free-sum))
+	made, sum := pre.listCreated(hidden, free)
+	room := int(min(pre.r.o.Shares.Open*float64(pre.r.o.Room)-float64(head), free-sum))
 	if room < openLeast-head {
 		room = 0
 	}
 	var items, errors, fixed []string
 	from := map[string]int{} // the passage of each entry
-	if said, p := w.next(); said != "" && (p < 0 || hidden[w.c.Passages[p].Message]) {
+	if said, p := pre.r.next(); said != "" && (p < 0 || hidden[pre.r.c.Passages[p].Message]) {
 		items = append(items, nextName+said)
 		from[nextName+said] = p
 	}
-	for _, t := range w.plan() {
-		if !t.done && len(items) < openItems && (t.passage < 0 || hidden[w.c.Passages[t.passage].Message]) {
+	for _, t := range pre.r.plan() {
+		if !t.done && len(items) < openItems && (t.passage < 0 || hidden[pre.r.c.Passages[t.passage].Message]) {
 			items = append(items, t.entry())
 			from[t.entry()] = t.passage
 		}
 	}
-	failures, mended := w.failures()
+	failures, mended := pre.r.failures()
 	for _, f := range failures {
-		if f.passage < 0 || hidden[w.c.Passages[f.passage].Message] || unsure(&w.c.Passages[f.passage]) {
+		if f.passage < 0 || hidden[pre.r.c.Passages[f.passage].Message] || unsure(&pre.r.c.Passages[f.passage]) {
 			errors = append(errors, f.entry)
 			from[f.entry] = f.passage
 		}
@@ -71,7 +71,7 @@ func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float
 		fixed = append(fixed, f.entry)
 		from[f.entry] = f.passage
 	}
-	changed := w.changed()
+	changed := pre.changed()
 	for _, e := range changed {
 		from[e] = -1
 	}
@@ -99,9 +99,9 @@ func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float
 		fits[e] = false // two commands may have failed alike
 		b.WriteString("\n" + e)
 		if p := from[e]; p >= 0 {
-			for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
-				if strings.Contains(e, strings.TrimSpace(w.c.Lines[l].Text)) {
-					w.opened = append(w.opened, l)
+			for l := pre.r.c.Passages[p].Lines.Start; l < pre.r.c.Passages[p].Lines.End; l++ {
+				if strings.Contains(e, strings.TrimSpace(pre.r.c.Lines[l].Text)) {
+					pre.opened = append(pre.opened, l)
 				}
 			}
 		}
@@ -112,18 +112,18 @@ func (w *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free float
 	if b.Len() == 0 {
 		return 0
 	}
-	w.open = " " + openHand + b.String()
+	pre.open = " " + openHand + b.String()
 	return float64(used+head) + sum
 }
 
 // settleOpen removes from the value of lines the terms and phrases that the block already has.
 func (w *choice) settleOpen() {
-	for _, l := range slices.Concat(w.opened, w.filed) {
+	for _, l := range slices.Concat(w.pre.opened, w.pre.filed) {
 		line := &w.lines[l]
-		for _, n := range w.termsOf(line) {
-			w.terms[n].credit = max(w.terms[n].credit, float32(w.o.Shares.Line))
+		for _, n := range w.v.termsOf(line) {
+			w.terms[n].credit = max(w.terms[n].credit, float32(w.r.o.Shares.Line))
 		}
-		for _, n := range w.phrasesOf(line) {
+		for _, n := range w.v.phrasesOf(line) {
 			if n >= 0 {
 				w.phrases[n] = 0
 			}

@@ -56,8 +56,7 @@ type Line struct {
 	Passage int32
 	// after holds the lines without a letter or digit that follow it and belong to it; elsewhere than in the user's text no blank ones.
 	after string
-	// joins marks the continuation of a long line that was divided.
-	joins bool
+	joins bool // it continues a long line that was divided
 	// Gap is the least number of lines that a former condensation left out before it.
 	Gap int32
 	// flat marks a value of JSON, which is not a line of the text.
@@ -278,8 +277,9 @@ func (r *reader) result(i, j int, p *core.ToolResult, part *dialog.Part) {
 			r.media(of, q)
 			continue
 		}
-		for _, s := range part.Answer(k, t) {
-			if s.Kind == dialog.KindToolResult || p.IsError && len(part.Answer(k, t)) == 1 { // Claude Code puts an error into an element
+		answer := part.Answer(k, t)
+		for _, s := range answer {
+			if s.Kind == dialog.KindToolResult || p.IsError && len(answer) == 1 { // Claude Code puts an error into an element
 				r.answer(of, file, s.Text, p.IsError)
 			} else {
 				r.add(Passage{Kind: dialog.KindInjected, Message: i, part: j, content: k, call: p.CallID}, "", s.Text)

@@ -32,9 +32,9 @@ func (t *todo) entry() string {
 
 // plan returns the newest plan: the list that a call gave last, with the changes by later calls; without such calls
 // its list of checkboxes.
-func (w *reading) plan() []todo {
+func (r *reading) plan() []todo {
 	var list []todo
-	for _, line := range w.c.open {
+	for _, line := range r.c.open {
 		text, ok := strings.CutPrefix(line, todoName)
 		t := todo{passage: -1}
 		if !ok {
@@ -51,19 +51,19 @@ func (w *reading) plan() []todo {
 	}
 	planned := false
 	made := map[string]int{} // items by the call that created them
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+	for p := range r.c.Passages {
+		pass := &r.c.Passages[p]
 		if pass.partial || pass.family != families[dialog.FamilyPlan] {
 			continue
 		}
 		if pass.answers() {
 			i, ok := made[pass.call]
-			if number := taskNumber().FindStringSubmatch(w.c.Lines[pass.Lines.Start].Text); ok && number != nil && i < len(list) {
+			if number := taskNumber().FindStringSubmatch(r.c.Lines[pass.Lines.Start].Text); ok && number != nil && i < len(list) {
 				list[i].id = number[1]
 			}
 			continue
 		}
-		args := w.original(pass)
+		args := r.original(pass)
 		if pass.Kind != dialog.KindToolCall || !json.Valid([]byte(args)) {
 			continue
 		}
@@ -88,26 +88,26 @@ func (w *reading) plan() []todo {
 		}
 	}
 	if !planned {
-		return w.boxes(list)
+		return r.boxes(list)
 	}
 	return list
 }
 
 // boxes returns the list of checkboxes in the agent's texts that is its plan, without questions; was, the plan of a former extract,
 // if there is none. A list that nobody ticks is not worked off: it may be one for every answer.
-func (w *reading) boxes(was []todo) []todo {
+func (r *reading) boxes(was []todo) []todo {
 	const few = 2
 	lists, plan := [][]todo{was}, 0
 	in := map[string]int{} // the newest list with each item
 	for i := range was {
 		in[was[i].text] = 0
 	}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
-		if pass.Kind != dialog.KindAssistant || pass.partial || w.messages[pass.Message].Role != core.RoleAssistant {
+	for p := range r.c.Passages {
+		pass := &r.c.Passages[p]
+		if pass.Kind != dialog.KindAssistant || pass.partial || r.messages[pass.Message].Role != core.RoleAssistant {
 			continue
 		}
-		text := w.original(pass)
+		text := r.original(pass)
 		if !strings.Contains(text, "[ ]") && !strings.Contains(text, "[x]") {
 			continue
 		}
@@ -207,18 +207,18 @@ var nextForm = plain.Pattern(`(?im)^[ \t>*_#-]*next(?: steps?)?[*_]*[:,][*_]*[ \
 
 // next returns the agent's last announcement of its next step, and its passage; -1 if only a former extract has it.
 // It is empty if a newer plan or message of the user may have replaced the announcement.
-func (w *reading) next() (said string, passage int) {
-	for p, pass := range slices.Backward(w.c.Passages) {
+func (r *reading) next() (said string, passage int) {
+	for p, pass := range slices.Backward(r.c.Passages) {
 		if pass.partial { // text above the extract is older than its list
 			break
 		}
 		switch {
 		case pass.Kind == dialog.KindUser, pass.family == families[dialog.FamilyPlan]:
 			return "", -1
-		case pass.Kind != dialog.KindAssistant || w.messages[pass.Message].Role != core.RoleAssistant:
+		case pass.Kind != dialog.KindAssistant || r.messages[pass.Message].Role != core.RoleAssistant:
 			continue
 		}
-		text := w.original(&pass)
+		text := r.original(&pass)
 		if m := nextForm().FindAllStringSubmatch(text, -1); m != nil {
 			return oneLine(m[len(m)-1][1], openLong), p
 		}
@@ -226,7 +226,7 @@ func (w *reading) next() (said string, passage int) {
 			return "", -1
 		}
 	}
-	for _, line := range slices.Backward(w.c.open) {
+	for _, line := range slices.Backward(r.c.open) {
 		if said, ok := strings.CutPrefix(line, nextName); ok {
 			return said, -1
 		}

@@ -9,7 +9,7 @@ import (
 // A preface is the part of an extract before its first quote: the table of contents of hidden messages, the open work, and the
 // newest text of files.
 type preface struct {
-	rating
+	r      *reading
 	all    []unit // all units of a table of contents
 	listed []unit // of these, the hidden ones
 	// listRoom is what the table of listed may have, in tokens, and key is in its first line.
@@ -26,14 +26,12 @@ type preface struct {
 }
 
 // prepare rates r, and concurrently makes everything that does not depend on the values.
-func prepare(ctx context.Context, r reading) (preface, error) {
-	w := preface{out: make([]bool, len(r.c.Lines))}
-	w.made = r.created()
-	var err error
-	tasks := []func(){func() { w.rating, err = rate(ctx, r) }}
+func prepare(ctx context.Context, r *reading) (v *rating, pre *preface, err error) {
+	pre = &preface{r: r, made: r.created(), out: make([]bool, len(r.c.Lines))}
+	tasks := []func(){func() { v, err = rate(ctx, r) }}
 	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {
-		tasks = append(tasks, func() { w.all, w.key = r.units(), r.contentKey() })
+		tasks = append(tasks, func() { pre.all, pre.key = r.units(), r.contentKey() })
 	}
 	parallel.Do(tasks...)
-	return w, err
+	return v, pre, err
 }

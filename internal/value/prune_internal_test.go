@@ -12,7 +12,7 @@ import (
 // worth returns what the kept lines hold, from scratch.
 func (w *choice) worth() float64 {
 	w.forget()
-	w.settle(0, len(w.c.Lines))
+	w.settle(0, len(w.r.c.Lines))
 	sum := 0.0
 	for _, t := range w.terms {
 		sum += float64(t.credit * t.name)
@@ -21,7 +21,7 @@ func (w *choice) worth() float64 {
 		}
 	}
 	for n, value := range w.phrases {
-		sum += float64(w.estimate.Phrases[n] - value)
+		sum += float64(w.v.estimate.Phrases[n] - value)
 	}
 	return sum
 }
@@ -42,14 +42,8 @@ func TestLoss(t *testing.T) {
 		}
 		shares := DefaultShares()
 		o := &Options{Room: total / 3, Counter: coretest.HalfRequest(messages).Counter, Shares: &shares, Model: model, Reader: new(dialog.Reader)}
-		rated, err := prepare(t.Context(), readAll(messages, o))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newChoice(rated)
-		w.arrange()
-		w.forget()
-		if err := (claims{w}).keepWords(t.Context()); err != nil {
+		w := chosenFrom(t, messages, o)
+		if err := keepWords(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
 		from := int32(len(w.picks) - 1)
@@ -65,7 +59,7 @@ func TestLoss(t *testing.T) {
 			loss := float64(w.loss(held, l))
 			w.lines[l].at = 0
 			if lost := all - w.worth(); loss < 0 || loss > lost+1e-3*all {
-				t.Errorf("seed %d: dropping %q loses %v, foreseen %v", seed, w.c.Lines[l].Text, lost, loss)
+				t.Errorf("seed %d: dropping %q loses %v, foreseen %v", seed, w.r.c.Lines[l].Text, lost, loss)
 			}
 			w.lines[l].at = at
 		}
@@ -76,8 +70,8 @@ func TestLoss(t *testing.T) {
 		if saved < 0 || lost > 2*float64(rate)*saved+1e-3*all {
 			t.Errorf("seed %d: pruned what is worth %v to save %v tokens worth %v each", seed, lost, saved, rate)
 		}
-		for p := range w.c.Passages {
-			if n := kept(w, w.c.Passages[p].Lines); n != w.passages[p].opened {
+		for p := range w.r.c.Passages {
+			if n := kept(w, w.r.c.Passages[p].Lines); n != w.passages[p].opened {
 				t.Errorf("seed %d: passage %d has %d kept lines, says %d", seed, p, n, w.passages[p].opened)
 			}
 		}

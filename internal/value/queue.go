@@ -32,7 +32,7 @@ func (a candidate) before(b candidate) bool {
 type queue struct {
 	best  heap
 	step  int // the step of the worst candidate that may be in best; lower steps wait
-	waits [steps][]candidate
+	waits [][]candidate
 }
 
 // The steps of rates: their exponent and the first bits of their fraction, 16 steps to a doubling. Floats
@@ -44,25 +44,25 @@ const (
 
 func stepOf(rate float32) int { return int(math.Float32bits(rate) >> stepShift) }
 
-// newQueue returns a queue of all candidates of the lists. Their rates are above 0.
-func newQueue(lists [][]candidate) *queue {
-	q := &queue{step: steps}
-	var counts [steps]int
-	all := 0
-	for _, list := range lists {
-		for i := range list {
-			counts[stepOf(list[i].rate)]++
-		}
-		all += len(list)
+// newQueue returns a queue of candidates, whose rates are above 0. None of a few has to wait.
+func newQueue(all []candidate) *queue {
+	const few = 1024
+	if len(all) <= few {
+		q := &queue{best: all}
+		q.best.order()
+		return q
 	}
-	room := make([]candidate, all)
+	q := &queue{step: steps, waits: make([][]candidate, steps)}
+	var counts [steps]int
+	for i := range all {
+		counts[stepOf(all[i].rate)]++
+	}
+	room := make([]candidate, len(all))
 	for s, n := range counts {
 		q.waits[s], room = room[:0:n], room[n:]
 	}
-	for _, list := range lists {
-		for _, c := range list {
-			q.push(c)
-		}
+	for _, c := range all {
+		q.push(c)
 	}
 	return q
 }
@@ -165,8 +165,8 @@ func (h *heap) pop() {
 type tally struct{ terms, phrases []int32 }
 
 func (w *choice) tally() *tally {
-	t := &tally{terms: make([]int32, w.c.Terms()), phrases: make([]int32, len(w.c.phrases))}
-	for l := range w.c.Lines {
+	t := &tally{terms: make([]int32, w.r.c.Terms()), phrases: make([]int32, len(w.r.c.phrases))}
+	for l := range w.r.c.Lines {
 		if w.lines[l].at != 0 {
 			w.note(t, l, 1)
 		}
@@ -177,10 +177,10 @@ func (w *choice) tally() *tally {
 // note adds to t the terms and phrases of line l, and the phrases that begin in the line before it
 // if that is kept.
 func (w *choice) note(t *tally, l int, by int32) {
-	for _, n := range w.termsOf(&w.lines[l]) {
+	for _, n := range w.v.termsOf(&w.lines[l]) {
 		t.terms[n] += by
 	}
-	for _, n := range w.phrasesOf(&w.lines[l]) {
+	for _, n := range w.v.phrasesOf(&w.lines[l]) {
 		if n >= 0 {
 			t.phrases[n] += by
 		} else if w.lines[l-1].at != 0 {
@@ -199,8 +199,8 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 		rate float32
 	}
 	var list []weak
-	for l := range w.c.Lines {
-		if w.lines[l].at > from && w.blocks[l] == 0 && w.c.Passages[w.lines[l].passage].Kind != dialog.KindUser { // a unit of a result stays whole
+	for l := range w.r.c.Lines {
+		if w.lines[l].at > from && w.r.blocks[l] == 0 && w.r.c.Passages[w.lines[l].passage].Kind != dialog.KindUser { // a unit of a result stays whole
 			if r := w.loss(t, l) / float32(w.saves(l)); r < least {
 				list = append(list, weak{l, r})
 			}
@@ -218,7 +218,7 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 		}
 		w.note(t, l, -1)
 		if w.keptBelow(l) {
-			for _, n := range w.phrasesOf(&w.lines[l+1]) {
+			for _, n := range w.v.phrasesOf(&w.lines[l+1]) {
 				if n < 0 {
 					t.phrases[^n]--
 				}
@@ -235,7 +235,7 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 		w.picks[i] -= sum
 	}
 	w.forget()
-	w.settle(0, len(w.c.Lines))
+	w.settle(0, len(w.r.c.Lines))
 	return dropped
 }
 
@@ -253,14 +253,14 @@ func (w *choice) saves(l int) float64 {
 // loss returns the value lost by dropping line l: the terms and phrases that no other kept line has, and its
 // contribution to adjacent lines.
 func (w *choice) loss(t *tally, l int) float32 {
-	e := w.estimate
+	e := w.v.estimate
 	loss := float32(0)
-	for _, n := range w.termsOf(&w.lines[l]) {
+	for _, n := range w.v.termsOf(&w.lines[l]) {
 		if t.terms[n] == 1 {
 			loss += w.terms[n].credit*e.Names[n] + e.Words[n]
 		}
 	}
-	for _, n := range w.phrasesOf(&w.lines[l]) {
+	for _, n := range w.v.phrasesOf(&w.lines[l]) {
 		if n < 0 && w.lines[l-1].at == 0 {
 			continue
 		}
@@ -269,9 +269,9 @@ func (w *choice) loss(t *tally, l int) float32 {
 		}
 	}
 	lends := func(k int) {
-		for _, n := range w.termsOf(&w.lines[k]) {
+		for _, n := range w.v.termsOf(&w.lines[k]) {
 			if t.terms[n] == 1 {
-				loss += float32(w.o.Shares.Adjacent) * e.Names[n]
+				loss += float32(w.r.o.Shares.Adjacent) * e.Names[n]
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func (w *choice) loss(t *tally, l int) float32 {
 	}
 	if w.keptBelow(l) {
 		lends(l + 1)
-		for _, n := range w.phrasesOf(&w.lines[l+1]) {
+		for _, n := range w.v.phrasesOf(&w.lines[l+1]) {
 			if n < 0 && t.phrases[^n] == 1 {
 				loss += e.Phrases[^n]
 			}

@@ -9,6 +9,9 @@ import (
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
+// A conversation passes through values, each with those before as fields: a reading, a rating and a preface, a layout, a choice, an
+// extraction.
+
 // A reading is a conversation divided into passages, with the facts about its messages that are known before rating
 // and choosing.
 type reading struct {
@@ -28,69 +31,69 @@ type reading struct {
 }
 
 // readAll divides messages into passages. It completes o, with the shares of talk if the conversation is talk.
-func readAll(messages []core.Message, o *Options) reading {
+func readAll(messages []core.Message, o *Options) *reading {
 	if o.Original == nil {
 		o.Original = func(m *core.Message, part int) core.Part { return m.Parts[part] }
 	}
 	said := o.Reader.Read(messages)
-	w := reading{
+	r := &reading{
 		o: o, messages: messages, said: said, groups: core.Groups(messages), c: read(messages, said, o.Shares.Demands >= 0),
 		handles: map[*Passage]string{},
 	}
-	w.findRecent()
-	w.findBlocks()
-	w.replayed, w.folder = w.replay()
-	w.findSuperseded()
-	if w.talks = o.Only == nil && w.c.isTalk(); w.talks {
+	r.findRecent()
+	r.findBlocks()
+	r.replayed, r.folder = r.replay()
+	r.findSuperseded()
+	if r.talks = o.Only == nil && r.c.isTalk(); r.talks {
 		shares := *o.Shares
 		shares.Tail, shares.Index, shares.Open, shares.Files, shares.Demands = talkTail, 0, 0, 0, 0
 		shares.HandleFrom = math.MaxInt
 		o.Shares = &shares
-		for l := range w.c.Lines { // in talk, an old value is a part of the statement
-			w.c.Lines[l].repeated = false
+		for l := range r.c.Lines { // in talk, an old value is a part of the statement
+			r.c.Lines[l].repeated = false
 		}
 	}
-	return w
+	return r
 }
 
 // findRecent finds the messages that the model has not read and the messages with the newest results.
-func (w *reading) findRecent() {
-	w.former = make([]bool, len(w.messages))
-	for p := range w.c.Passages {
-		if pass := &w.c.Passages[p]; pass.partial {
-			w.former[pass.Message] = true
+func (r *reading) findRecent() {
+	r.former = make([]bool, len(r.messages))
+	for p := range r.c.Passages {
+		if pass := &r.c.Passages[p]; pass.partial {
+			r.former[pass.Message] = true
 		}
 	}
-	w.unread = len(w.messages)
-	for i := w.unread - 1; i >= 0 && w.messages[i].Role != core.RoleAssistant; i-- {
-		w.former[i] = w.former[i] || w.messages[i].Kind != core.KindOriginal
-		if w.former[i] {
+	r.unread = len(r.messages)
+	for i := r.unread - 1; i >= 0 && r.messages[i].Role != core.RoleAssistant; i-- {
+		r.former[i] = r.former[i] || r.messages[i].Kind != core.KindOriginal
+		if r.former[i] {
 			break
 		}
-		w.unread = i
+		r.unread = i
 	}
-	w.recent = w.unread
-	for n, i := 0, len(w.messages)-1; i >= 0 && n < recentResults; i-- {
-		for _, p := range w.messages[i].Parts {
+	r.recent = r.unread
+	for n, i := 0, len(r.messages)-1; i >= 0 && n < recentResults; i-- {
+		for _, p := range r.messages[i].Parts {
 			if _, ok := p.(core.ToolResult); ok {
-				n, w.recent = n+1, min(w.recent, i)
+				n, r.recent = n+1, min(r.recent, i)
 			}
 		}
 	}
 }
 
 // musts returns the groups that must be kept, and their tokens.
-func (w *reading) musts() (must []bool, tokens float64) {
-	first := len(w.messages) // the first message of an unfinished turn
-	if pending := core.Pending(w.messages); len(pending) > 0 {
+func (r *reading) musts() (must []bool, tokens float64) {
+	first := len(r.messages) // the first message of an unfinished turn
+	if pending := core.Pending(r.messages); len(pending) > 0 {
 		first = pending[0]
 	}
-	must = make([]bool, len(w.groups))
-	for g, group := range w.groups {
+	must = make([]bool, len(r.groups))
+	for g, group := range r.groups {
 		must[g] = group.End > first
 		n := 0
 		for i := group.Start; i < group.End; i++ {
-			m := &w.messages[i]
+			m := &r.messages[i]
 			must[g] = must[g] || m.Protected || m.Role == core.RoleSystem
 			n += m.Tokens
 		}
@@ -103,17 +106,17 @@ func (w *reading) musts() (must []bool, tokens float64) {
 
 // shortens returns how many tokens of m its results could lose, and how many more its own texts could, which only a
 // user's message may.
-func (w *reading) shortens(m *core.Message) (results, texts int) {
+func (r *reading) shortens(m *core.Message) (results, texts int) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case core.ToolResult:
 			for _, q := range p.Content {
 				if t, ok := q.(core.Text); ok {
-					results += max(0, w.o.Counter.Count(t)-stubTokens)
+					results += max(0, r.o.Counter.Count(t)-stubTokens)
 				}
 			}
 		case core.Text:
-			if n := w.o.Counter.Count(p); m.Role == core.RoleUser && n > shortText {
+			if n := r.o.Counter.Count(p); m.Role == core.RoleUser && n > shortText {
 				texts += n - stubTokens
 			}
 		case core.ToolCall, core.Reasoning, core.Image, core.Opaque:
@@ -123,16 +126,16 @@ func (w *reading) shortens(m *core.Message) (results, texts int) {
 }
 
 // short returns the size in tokens up to which a result in message i is left unchanged.
-func (w *reading) short(i int) int {
-	if i >= w.recent {
+func (r *reading) short(i int) int {
+	if i >= r.recent {
 		return shortText
 	}
 	return smallText
 }
 
 // original returns the text of passage p before any shortening.
-func (w *reading) original(p *Passage) string {
-	switch q := w.o.Original(&w.messages[p.Message], p.part).(type) {
+func (r *reading) original(p *Passage) string {
+	switch q := r.o.Original(&r.messages[p.Message], p.part).(type) {
 	case core.Text:
 		return string(q)
 	case core.ToolCall:
@@ -148,36 +151,36 @@ func (w *reading) original(p *Passage) string {
 }
 
 // handle returns the handle of the original of p; empty if nothing can be recalled, or p is itself recalled content.
-func (w *reading) handle(p *Passage) string {
-	if w.o.NoHandles || w.recalled(p) {
+func (r *reading) handle(p *Passage) string {
+	if r.o.NoHandles || r.recalled(p) {
 		return ""
 	}
 	if p.Handle != "" || p.partial {
 		return p.Handle
 	}
-	h, ok := w.handles[p]
+	h, ok := r.handles[p]
 	if !ok {
-		h = handleMark + core.Handle(w.o.Original(&w.messages[p.Message], p.part))
-		w.handles[p] = h
+		h = handleMark + core.Handle(r.o.Original(&r.messages[p.Message], p.part))
+		r.handles[p] = h
 	}
 	return h
 }
 
 // recalled reports whether p is a call of the tool recall or its result.
-func (w *reading) recalled(p *Passage) bool {
+func (r *reading) recalled(p *Passage) bool {
 	if p.Kind != dialog.KindToolCall && !p.answers() {
 		return false
 	}
 	args := ""
 	if p.Kind == dialog.KindToolCall && !p.partial {
-		args = w.original(p)
+		args = r.original(p)
 	}
 	return dialog.Recalls(p.Name, args)
 }
 
-func (w *reading) allSystem(g core.Span) bool {
+func (r *reading) allSystem(g core.Span) bool {
 	for i := g.Start; i < g.End; i++ {
-		if w.messages[i].Role != core.RoleSystem {
+		if r.messages[i].Role != core.RoleSystem {
 			return false
 		}
 	}
@@ -185,20 +188,20 @@ func (w *reading) allSystem(g core.Span) bool {
 }
 
 // prose reports whether line l is made of words and is not a value of a call.
-func (w *reading) prose(l int) bool {
-	line := &w.c.Lines[l]
-	return line.prose() && !line.flat && w.c.Passages[line.Passage].Kind != dialog.KindToolCall
+func (r *reading) prose(l int) bool {
+	line := &r.c.Lines[l]
+	return line.prose() && !line.flat && r.c.Passages[line.Passage].Kind != dialog.KindToolCall
 }
 
 // size returns the bytes of lines.
-func (w *reading) size(lines core.Span) (n int) {
+func (r *reading) size(lines core.Span) (n int) {
 	for l := lines.Start; l < lines.End; l++ {
-		n += len(w.c.Lines[l].Text)
+		n += len(r.c.Lines[l].Text)
 	}
 	return n
 }
 
 // passageOf returns the first passage of message i or a later one.
-func (w *reading) passageOf(i int) int {
-	return sort.Search(len(w.c.Passages), func(p int) bool { return w.c.Passages[p].Message >= i })
+func (r *reading) passageOf(i int) int {
+	return sort.Search(len(r.c.Passages), func(p int) bool { return r.c.Passages[p].Message >= i })
 }

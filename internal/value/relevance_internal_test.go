@@ -364,8 +364,8 @@ func TestQueue(t *testing.T) {
 			return candidate{rapid.SampledFrom([]float32{1e-6, 0.5, 1, 1.01, 3, 1e6}).Draw(rt, "rate"), start, start + rapid.Int32Range(1, 3).Draw(rt, "lines")}
 		})
 		first, later := rapid.SliceOf(one).Draw(rt, "first"), rapid.SliceOf(one).Draw(rt, "later")
-		cut := rapid.IntRange(0, len(first)).Draw(rt, "cut")
-		q := newQueue([][]candidate{first[:cut], first[cut:]})
+		first = slices.Repeat(first, rapid.SampledFrom([]int{1, 500}).Draw(rt, "copies"))
+		q := newQueue(slices.Clone(first))
 		for _, c := range later {
 			q.push(c)
 		}

@@ -9,14 +9,13 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// render returns the messages with the lines of the first k picks, and their tokens.
-func (w extraction) render(k int32) ([]core.Message, int) {
-	k = max(k, 1)
+// render returns the messages, and their tokens.
+func (x extraction) render() ([]core.Message, int) {
 	const bytesPerToken = 5 // a little more than most texts and their headers have
 	var out []core.Message
 	var extract extractWriter
-	extract.text.Grow(bytesPerToken * max(0, int(w.picks[min(int(k), len(w.picks)-1)]-w.picks[0])))
-	extract.root = w.root
+	extract.text.Grow(bytesPerToken * max(0, int(x.w.picks[min(int(x.k), len(x.w.picks)-1)]-x.w.picks[0])))
+	extract.root = x.w.pre.root
 	p, tokens := 0, 0
 	first := true
 	add := func(m core.Message) {
@@ -27,41 +26,41 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 		if extract.text.Len() == 0 {
 			return
 		}
-		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks, !w.o.NoHandles))}}
-		m.Tokens = core.MessageTokens(w.o.Counter, m)
+		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(Extract(strings.TrimSuffix(extract.text.String(), "\n"), extract.marks, !x.r.o.NoHandles))}}
+		m.Tokens = core.MessageTokens(x.r.o.Counter, m)
 		add(m)
 		extract.text.Reset()
 		extract.marks = extract.marks[:0]
 	}
-	hidden, listed, last := false, false, w.lastHidden()
-	for g, group := range w.groups {
-		if w.native[g] {
+	hidden, listed, last := false, false, x.lastHidden()
+	for g, group := range x.r.groups {
+		if x.w.lay.native[g] {
 			if hidden && first && extract.text.Len() == 0 {
 				extract.text.WriteByte('\n')
 			}
-			if !w.allSystem(group) {
+			if !x.r.allSystem(group) {
 				flush()
 				first, hidden = false, false
 			}
 		}
 		for i := group.Start; i < group.End; i++ {
 			from := p
-			for p < len(w.c.Passages) && w.c.Passages[p].Message == i {
+			for p < len(x.r.c.Passages) && x.r.c.Passages[p].Message == i {
 				p++
 			}
-			if !w.native[g] {
+			if !x.w.lay.native[g] {
 				if !listed {
 					listed = true
-					extract.section(w.contents(k))
-					extract.section(w.open)
+					extract.section(x.contents())
+					extract.section(x.w.pre.open)
 				}
 				hidden = true
-				if w.renderExtract(&extract, i, from, p, k); i == last {
-					extract.renderFiles(w.files) // after the story: they are as they are now
+				if x.renderExtract(&extract, i, from, p); i == last {
+					extract.renderFiles(x.w.pre.files) // after the story: they are as they are now
 				}
 				continue
 			}
-			add(w.renderNative(i, from, p, k))
+			add(x.renderNative(i, from, p))
 		}
 	}
 	// The result ends with a user's or a tool's message, never with the model's words unless the input did.
@@ -73,16 +72,16 @@ func (w extraction) render(k int32) ([]core.Message, int) {
 }
 
 // lastHidden returns the last message that is not in the view itself; -1 if there is none.
-func (w extraction) lastHidden() int {
-	for g, group := range slices.Backward(w.groups) {
-		if !w.native[g] {
+func (x extraction) lastHidden() int {
+	for g, group := range slices.Backward(x.r.groups) {
+		if !x.w.lay.native[g] {
 			return group.End - 1
 		}
 	}
 	return -1
 }
 
-func (w extraction) kept(l int, k int32) bool { at := w.lines[l].at; return at != 0 && at <= k }
+func (x extraction) kept(l int) bool { at := x.w.lines[l].at; return at != 0 && at <= x.k }
 
 // An extractWriter writes an extract.
 type extractWriter struct {
@@ -150,38 +149,38 @@ func (b *extractWriter) placed(p *Passage, header string) string {
 }
 
 // renderExtract writes the kept lines of the passages of message i, between from and to, and the marks of its media.
-func (w extraction) renderExtract(b *extractWriter, i, from, to int, k int32) {
+func (x extraction) renderExtract(b *extractWriter, i, from, to int) {
 	for p := from; p < to; p++ {
-		pass := &w.c.Passages[p]
+		pass := &x.r.c.Passages[p]
 		kept, lost := 0, 0
 		known := pass.Kind == dialog.KindToolCall && pass.fileName() == ""
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			if w.kept(l, k) {
+			if x.kept(l) {
 				kept++
-				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(w.c.Lines[l].Text, pass.fileName())
+				known = known || pass.Kind == dialog.KindToolCall && strings.Contains(x.r.c.Lines[l].Text, pass.fileName())
 			} else {
-				lost += len(w.c.Lines[l].Text)
+				lost += len(x.r.c.Lines[l].Text)
 			}
 		}
 		if kept == 0 {
 			continue
 		}
 		handle := pass.Handle // something before was left out
-		if w.o.NoHandles || handle != "" && w.recalled(pass) {
+		if x.r.o.NoHandles || handle != "" && x.r.recalled(pass) {
 			handle = ""
-		} else if handle == "" && (lost >= w.o.Shares.HandleFrom || lost > 0 && pass.rules != "") {
-			handle = w.ref(pass)
+		} else if handle == "" && (lost >= x.r.o.Shares.HandleFrom || lost > 0 && pass.rules != "") {
+			handle = x.r.ref(pass)
 		}
-		w.renderMedia(b, i, p, k)
+		x.renderMedia(b, i, p)
 		b.open(pass, handle, known)
 		b.text.WriteByte('\n')
-		w.renderLines(&b.text, pass, k, b)
+		x.renderLines(&b.text, pass, b)
 		// Neither rules nor the user's words end without a mark.
-		if (pass.rules != "" || pass.Kind == dialog.KindUser) && (pass.ends || !w.kept(pass.Lines.End-1, k)) && !strings.HasSuffix(b.text.String(), GapMark) {
+		if (pass.rules != "" || pass.Kind == dialog.KindUser) && (pass.ends || !x.kept(pass.Lines.End-1)) && !strings.HasSuffix(b.text.String(), GapMark) {
 			b.text.WriteString("\n" + GapMark)
 		}
 	}
-	w.renderMedia(b, i, to, k)
+	x.renderMedia(b, i, to)
 }
 
 // fieldLabels introduce the old and the new text of an edit whose first line is missing.
@@ -189,7 +188,7 @@ var fieldLabels = [fieldCount]string{fieldOld: "old_string: " + GapMark + "\n", 
 
 // renderLines writes the kept lines of a passage, with marks for missing ones. In an extract (if extract is not nil)
 // it omits the common indentation.
-func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extract *extractWriter) {
+func (x extraction) renderLines(b *strings.Builder, pass *Passage, extract *extractWriter) {
 	gap, above := 0, "" // lines left out since the last line written, and that line
 	alike, runs := 0, 0 // lines of templates in the gap, bytes of opaque runs
 	began, last := false, 0
@@ -197,20 +196,20 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 	path := int32(0) // the line with the path for the lines below it
 	indent := 0
 	if extract != nil {
-		indent = w.indent(pass, k)
+		indent = x.indent(pass)
 	}
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-		line := &w.c.Lines[l]
+		line := &x.r.c.Lines[l]
 		gap += int(line.Gap)
-		if !w.kept(l, k) {
+		if !x.kept(l) {
 			if gap == 0 || !line.joins {
 				gap++
 			}
 			if line.template {
 				alike++
 			}
-			if line.void && len(line.Text) >= opaqueLine {
-				runs += len(line.Text)
+			if _, end := opaque(line.Text, opaqueLine); line.void && end > 0 && end == len(line.Text) { // others are in no file any more
+				runs += end
 			}
 			continue
 		}
@@ -225,13 +224,13 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		case began && !line.joins:
 			b.WriteByte('\n')
 		}
-		if u := line.under; u > 0 && u != path && !w.kept(int(u), k) {
-			b.WriteString(w.c.Lines[u].Text + "\n")
+		if u := line.under; u > 0 && u != path && !x.kept(int(u)) {
+			b.WriteString(x.r.c.Lines[u].Text + "\n")
 		}
 		if path = line.under; path == 0 {
 			path = int32(l)
 		}
-		if label := fieldLabels[line.field]; extract != nil && label != "" && line.field != field && edits && (l == pass.Lines.Start || w.c.Lines[l-1].field == line.field) {
+		if label := fieldLabels[line.field]; extract != nil && label != "" && line.field != field && edits && (l == pass.Lines.Start || x.r.c.Lines[l-1].field == line.field) {
 			b.WriteString(label)
 		}
 		field = line.field
@@ -240,7 +239,7 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 			text = text[min(indent, len(text)):]
 		}
 		if extract != nil {
-			if !began && w.halfAbove(l, k) && !Literal(GapMark+text) {
+			if !began && x.halfAbove(l) && !Literal(GapMark+text) {
 				text = GapMark + text
 			}
 			if (!line.joins || gap > 0) && Literal(text) {
@@ -250,41 +249,41 @@ func (w extraction) renderLines(b *strings.Builder, pass *Passage, k int32, extr
 		}
 		b.WriteString(text)
 		if extract != nil {
-			b.WriteString(w.closing(l, k))
+			b.WriteString(x.closing(l))
 		}
 		began, gap, alike, runs, above, last = true, 0, 0, 0, line.Text, l
 	}
-	if extract != nil && began && w.halfBelow(last, k) {
+	if extract != nil && began && x.halfBelow(last) {
 		b.WriteString(GapMark)
 	}
 }
 
 // closing returns the lines without content that belong to line l. Before a gap and at the end it omits blank lines.
-func (w extraction) closing(l int, k int32) string {
-	after := w.c.Lines[l].after
-	if w.lines[l].last || !w.kept(l+1, k) {
+func (x extraction) closing(l int) string {
+	after := x.r.c.Lines[l].after
+	if x.w.lines[l].last || !x.kept(l+1) {
 		after = strings.TrimRight(after, " \t\r\n")
 	}
 	return after
 }
 
 // halfAbove reports whether line l begins within a sentence or line whose beginning is missing.
-func (w extraction) halfAbove(l int, k int32) bool {
-	line := &w.c.Lines[l]
-	if w.lines[l].first || w.kept(l-1, k) || endsSentence(w.c.Lines[l-1].Text) {
+func (x extraction) halfAbove(l int) bool {
+	line := &x.r.c.Lines[l]
+	if x.w.lines[l].first || x.kept(l-1) || endsSentence(x.r.c.Lines[l-1].Text) {
 		return false
 	}
-	return line.joins || w.prose(l-1) && w.prose(l) && continues(line.Text)
+	return line.joins || x.r.prose(l-1) && x.r.prose(l) && continues(line.Text)
 }
 
 // halfBelow reports whether line l ends within a sentence or line whose end is missing.
-func (w extraction) halfBelow(l int, k int32) bool {
-	line := &w.c.Lines[l]
-	if w.lines[l].last || w.kept(l+1, k) || endsSentence(line.Text) {
+func (x extraction) halfBelow(l int) bool {
+	line := &x.r.c.Lines[l]
+	if x.w.lines[l].last || x.kept(l+1) || endsSentence(line.Text) {
 		return false
 	}
-	next := &w.c.Lines[l+1]
-	return next.joins || w.prose(l) && w.prose(l+1) && continues(next.Text)
+	next := &x.r.c.Lines[l+1]
+	return next.joins || x.r.prose(l) && x.r.prose(l+1) && continues(next.Text)
 }
 
 func endsSentence(s string) bool {
@@ -299,11 +298,11 @@ func continues(s string) bool {
 }
 
 // indent returns the bytes of white space with which all kept lines of a passage begin.
-func (w extraction) indent(pass *Passage, k int32) int {
+func (x extraction) indent(pass *Passage) int {
 	common, found := "", false
 	for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-		line := &w.c.Lines[l]
-		if !w.kept(l, k) || line.joins {
+		line := &x.r.c.Lines[l]
+		if !x.kept(l) || line.joins {
 			continue
 		}
 		space := line.Text[:len(line.Text)-len(strings.TrimLeft(line.Text, " \t"))]
@@ -321,16 +320,16 @@ func (w extraction) indent(pass *Passage, k int32) int {
 }
 
 // renderNative returns message i with its kept lines.
-func (w extraction) renderNative(i, from, to int, k int32) core.Message {
-	m := w.messages[i]
+func (x extraction) renderNative(i, from, to int) core.Message {
+	m := x.r.messages[i]
 	changed := false
 	parts := m.Parts
 	for p := from; p < to; {
-		pass := &w.c.Passages[p]
+		pass := &x.r.c.Passages[p]
 		first := p
-		for p++; p < to && w.c.Passages[p].part == pass.part && w.c.Passages[p].content == pass.content; p++ { //nolint:revive // the passages of one text
+		for p++; p < to && x.r.c.Passages[p].part == pass.part && x.r.c.Passages[p].content == pass.content; p++ { //nolint:revive // the passages of one text
 		}
-		if w.passages[first].mode != modeOpen || !w.lost(core.Span{Start: pass.Lines.Start, End: w.c.Passages[p-1].Lines.End}, k) {
+		if x.w.passages[first].mode != modeOpen || !x.lost(core.Span{Start: pass.Lines.Start, End: x.r.c.Passages[p-1].Lines.End}) {
 			continue
 		}
 		was, content := parts[pass.part], -1
@@ -338,8 +337,8 @@ func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 		if isResult {
 			was, content = r.Content[pass.content], pass.content
 		}
-		text := w.inPlace(was, first, p, k)
-		if w.o.Counter.Count(text) >= w.o.Counter.Count(was) {
+		text := x.inPlace(was, first, p)
+		if x.r.o.Counter.Count(text) >= x.r.o.Counter.Count(was) {
 			continue
 		}
 		if !changed {
@@ -357,29 +356,29 @@ func (w extraction) renderNative(i, from, to int, k int32) core.Message {
 	if changed {
 		m.Parts = parts
 		m.Source = nil
-		m.Tokens = core.MessageTokens(w.o.Counter, m)
+		m.Tokens = core.MessageTokens(x.r.o.Counter, m)
 	}
 	return m
 }
 
 // inPlace returns the kept lines of a text made of the passages between first and end, with marks for missing ones.
-func (w extraction) inPlace(was core.Part, first, end int, k int32) core.Text {
+func (x extraction) inPlace(was core.Part, first, end int) core.Text {
 	text, _ := was.(core.Text)
-	pass := &w.c.Passages[first]
-	if _, ok := w.messages[pass.Message].Parts[pass.part].(core.Text); ok {
-		return core.Text(w.cutText(string(text), first, end, k, w.handle(pass)))
+	pass := &x.r.c.Passages[first]
+	if _, ok := x.r.messages[pass.Message].Parts[pass.part].(core.Text); ok {
+		return core.Text(x.cutText(string(text), first, end, x.r.handle(pass)))
 	}
-	kept, missing := w.shortened(string(text), first, end, k)
+	kept, missing := x.shortened(string(text), first, end)
 	if kept != "" {
 		kept += "\n"
 	}
-	return core.Text(kept + lostMark(missing, pass.failed(string(text)), w.handle(pass)))
+	return core.Text(kept + lostMark(missing, pass.failed(string(text)), x.r.handle(pass)))
 }
 
 // lost reports whether any of the lines is missing.
-func (w extraction) lost(lines core.Span, k int32) bool {
+func (x extraction) lost(lines core.Span) bool {
 	for l := lines.Start; l < lines.End; l++ {
-		if !w.kept(l, k) {
+		if !x.kept(l) {
 			return true
 		}
 	}
@@ -388,7 +387,7 @@ func (w extraction) lost(lines core.Span, k int32) bool {
 
 // shortened returns the kept text of a result, made of the passages from first up to end, and the number of missing
 // lines; 0 if they cannot be counted.
-func (w extraction) shortened(text string, first, end int, k int32) (kept string, missing int) {
+func (x extraction) shortened(text string, first, end int) (kept string, missing int) {
 	var b strings.Builder
 	at := 0 // in text, after the last line
 	have := 0
@@ -397,21 +396,21 @@ func (w extraction) shortened(text string, first, end int, k int32) (kept string
 	marked := 0      // lines that a former condensation's marks replace
 	// The mark at the end includes the lines of the marks above it.
 	whole := linesOf(endMark(text)) > 1
-	for l := w.c.Passages[first].Lines.Start; l < w.c.Passages[end-1].Lines.End; l++ {
-		line := &w.c.Lines[l]
+	for l := x.r.c.Passages[first].Lines.Start; l < x.r.c.Passages[end-1].Lines.End; l++ {
+		line := &x.r.c.Lines[l]
 		i := strings.Index(text[at:], line.Text)
 		if line.flat || i < 0 {
-			return w.shortenedValues(first, end, k), 0
+			return x.shortenedValues(first, end), 0
 		}
 		between := text[at : at+i] // has lines without content, such as braces
 		at += i + len(line.Text)
 		counted = counted && line.joins
 		below := "" // the path of the next lines, if its line is not kept
-		if u := line.under; w.kept(l, k) && u > 0 && u != path && !w.kept(int(u), k) {
-			below = w.c.Lines[u].Text + "\n"
+		if u := line.under; x.kept(l) && u > 0 && u != path && !x.kept(int(u)) {
+			below = x.r.c.Lines[u].Text + "\n"
 		}
 		switch {
-		case !w.kept(l, k):
+		case !x.kept(l):
 			more := linesOf(line.Text) - 1
 			gap = max(gap+strings.Count(between, "\n"), 1) + more
 			if whole && readGap(line.Text) > 0 {
@@ -445,23 +444,22 @@ func (w extraction) shortened(text string, first, end int, k int32) (kept string
 }
 
 // shortenedValues returns the kept text of a result that is JSON, one value a line.
-func (w extraction) shortenedValues(first, end int, k int32) string {
+func (x extraction) shortenedValues(first, end int) string {
 	var b strings.Builder
 	for p := first; p < end; p++ {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		w.renderLines(&b, &w.c.Passages[p], k, nil)
+		x.renderLines(&b, &x.r.c.Passages[p], nil)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// account returns the kept share of every kind with the first k picks.
-func (w extraction) account(k int32) map[string]Account {
-	k = max(k, 1)
+// account returns the kept share of every kind.
+func (x extraction) account() map[string]Account {
 	out := map[string]Account{}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+	for p := range x.r.c.Passages {
+		pass := &x.r.c.Passages[p]
 		kind := pass.Kind
 		if pass.rules != "" {
 			kind = dialog.KindProjectRules
@@ -469,10 +467,10 @@ func (w extraction) account(k int32) map[string]Account {
 		a := out[kind.String()]
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
 			a.Lines++
-			a.Tokens += int(w.lines[l].tokens)
-			if w.kept(l, k) || w.out[l] {
+			a.Tokens += int(x.w.lines[l].tokens)
+			if x.kept(l) || x.w.pre.out[l] {
 				a.LinesKept++
-				a.TokensKept += int(w.lines[l].tokens)
+				a.TokensKept += int(x.w.lines[l].tokens)
 			}
 		}
 		out[kind.String()] = a

@@ -20,11 +20,11 @@ const (
 )
 
 // keepSaved keeps the lines that name files with the whole of a result, newest first.
-func (w claims) keepSaved(context.Context) error {
-	limit := w.spent() + max(savedShare*float64(w.o.Room), savedLeast)
-	for l := len(w.c.Lines) - 1; l >= 0; l-- {
-		line := &w.c.Lines[l]
-		if p := &w.c.Passages[line.Passage]; p.answers() && len(line.Text) <= savedLong && dialog.HoldsFold(line.Text, "full ") && savedForm().MatchString(line.Text) {
+func keepSaved(_ context.Context, w *choice) error {
+	limit := w.spent() + max(savedShare*float64(w.r.o.Room), savedLeast)
+	for l := len(w.r.c.Lines) - 1; l >= 0; l-- {
+		line := &w.r.c.Lines[l]
+		if p := &w.r.c.Passages[line.Passage]; p.answers() && len(line.Text) <= savedLong && dialog.HoldsFold(line.Text, "full ") && savedForm().MatchString(line.Text) {
 			w.takeLine(l, limit)
 		}
 	}

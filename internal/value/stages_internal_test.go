@@ -43,14 +43,11 @@ func optionsFor(messages []core.Message) *Options {
 // chosenFrom returns the choice among the lines of messages before anything was chosen.
 func chosenFrom(t *testing.T, messages []core.Message, o *Options) *choice {
 	t.Helper()
-	rated, err := prepare(t.Context(), readAll(messages, o))
+	v, pre, err := prepare(t.Context(), readAll(messages, o))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newChoice(rated)
-	w.arrange()
-	w.forget()
-	return w
+	return newChoice(arrange(v, pre))
 }
 
 // lineOf returns the first line with a text.
@@ -99,15 +96,15 @@ func TestRating(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lineOf(t, w.c, "zebra3_5 ")
-	if got, want := int(w.lines[l].tokens), o.Counter.Count(core.Text(w.c.Lines[l].Text))+1; got != want {
-		t.Errorf("%q costs %d tokens, want %d", w.c.Lines[l].Text, got, want)
+	l := lineOf(t, w.r.c, "zebra3_5 ")
+	if got, want := int(w.lines[l].tokens), o.Counter.Count(core.Text(w.r.c.Lines[l].Text))+1; got != want {
+		t.Errorf("%q costs %d tokens, want %d", w.r.c.Lines[l].Text, got, want)
 	}
-	used, unused := w.alone(lineOf(t, w.c, "zebra4_5 ")), w.alone(lineOf(t, w.c, "zebra4_6 "))
+	used, unused := w.alone(lineOf(t, w.r.c, "zebra4_5 ")), w.alone(lineOf(t, w.r.c, "zebra4_6 "))
 	if used <= unused {
 		t.Errorf("a line is worth %v although its name is used again, and %v where it is not", used, unused)
 	}
-	if l := lineOf(t, w.c, said); !w.c.Lines[l].outdated {
+	if l := lineOf(t, w.r.c, said); !w.r.c.Lines[l].outdated {
 		t.Errorf("%q is in the account and is kept", said)
 	}
 }
@@ -118,49 +115,49 @@ func TestLayout(t *testing.T) {
 	messages := workOn()
 	messages[3].Protected, messages[4].Protected = true, true
 	w := chosenFrom(t, messages, optionsFor(messages))
-	hidden := w.hidden()
+	hidden := w.lay.hidden()
 	for i, want := range map[int]bool{1: true, 3: false, 4: false, len(messages) - 1: false} {
 		if hidden[i] != want {
 			t.Errorf("message %d is hidden: %v, want %v", i, hidden[i], want)
 		}
 	}
 	for text, want := range map[string]mode{"zebra0_0 ": modeExtract, "zebra1_0 ": modeFixed, "zebra19_0 ": modeOpen} {
-		if got := w.passages[w.lines[lineOf(t, w.c, text)].passage].mode; got != want {
+		if got := w.passages[w.lines[lineOf(t, w.r.c, text)].passage].mode; got != want {
 			t.Errorf("%q: mode %d, want %d", text, got, want)
 		}
 	}
-	if w.picks[0] <= 0 || w.picks[0] >= float64(w.o.Room) {
-		t.Errorf("what stays has %v tokens of %d", w.picks[0], w.o.Room)
+	if w.picks[0] <= 0 || w.picks[0] >= float64(w.r.o.Room) {
+		t.Errorf("what stays has %v tokens of %d", w.picks[0], w.r.o.Room)
 	}
 }
 
-// TestClaims: what the user forbids and a cause that the assistant gave are kept before lines compete, and leave them
+// TestReservations: what the user forbids and a cause that the assistant gave are kept before lines compete, and leave them
 // room.
-func TestClaims(t *testing.T) {
+func TestReservations(t *testing.T) {
 	const cause = "The root cause is the flag early."
 	messages := workOn()
 	messages[1].Parts[0] = core.Text(cause)
 	messages = coretest.Conversation(messages...)
 	w := chosenFrom(t, messages, optionsFor(messages))
-	if err := (claims{w}).meet(t.Context()); err != nil {
+	if err := reserveAll(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"Never touch", cause} {
-		if w.lines[lineOf(t, w.c, text)].at == 0 {
+		if w.lines[lineOf(t, w.r.c, text)].at == 0 {
 			t.Errorf("%q is not kept", text)
 		}
 	}
-	if most := float64(w.o.Room); w.spent() >= most {
-		t.Errorf("the claims took %v tokens, the room is %v", w.spent(), most)
+	if most := float64(w.r.o.Room); w.spent() >= most {
+		t.Errorf("the reservations took %v tokens, the room is %v", w.spent(), most)
 	}
 }
 
-// TestWorkClaims: a claim of work is not met in talk, nor among results that alone may be shortened.
-func TestWorkClaims(t *testing.T) {
-	was := allClaims
-	defer func() { allClaims = was }()
-	met := 0
-	allClaims = []claim{{take: func(claims, context.Context) error { met++; return nil }, work: true}}
+// TestWorkReservations: a reservation of work is not made in talk, nor among results that alone may be shortened.
+func TestWorkReservations(t *testing.T) {
+	was := reservations
+	defer func() { reservations = was }()
+	made := 0
+	reservations = []reservation{{keep: func(context.Context, *choice) error { made++; return nil }, work: true}}
 	messages := workOn()
 	for _, tt := range []struct {
 		name string
@@ -168,14 +165,14 @@ func TestWorkClaims(t *testing.T) {
 		want int
 	}{
 		{"work", func(*choice) {}, 1},
-		{"talk", func(w *choice) { w.talks = true }, 0},
-		{"results", func(w *choice) { w.o.Only = func(*core.Message, int) bool { return true } }, 0},
+		{"talk", func(w *choice) { w.r.talks = true }, 0},
+		{"results", func(w *choice) { w.r.o.Only = func(*core.Message, int) bool { return true } }, 0},
 	} {
 		w := chosenFrom(t, messages, optionsFor(messages))
 		tt.set(w)
-		met = 0
-		if err := (claims{w}).meet(t.Context()); err != nil || met != tt.want {
-			t.Errorf("%s: met %d times, %v, want %d", tt.name, met, err, tt.want)
+		made = 0
+		if err := reserveAll(t.Context(), w); err != nil || made != tt.want {
+			t.Errorf("%s: made %d times, %v, want %d", tt.name, made, err, tt.want)
 		}
 	}
 }
@@ -187,8 +184,8 @@ func TestChoose(t *testing.T) {
 	if err := w.choose(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if w.spent() < float64(w.o.Room) || w.spent() > w.most()+200 {
-		t.Errorf("%v tokens are chosen, the room is %d", w.spent(), w.o.Room)
+	if w.spent() < float64(w.r.o.Room) || w.spent() > w.most()+200 {
+		t.Errorf("%v tokens are chosen, the room is %d", w.spent(), w.r.o.Room)
 	}
 	left := 0
 	for l := range w.lines {
@@ -197,7 +194,7 @@ func TestChoose(t *testing.T) {
 		}
 		left++
 		if r := w.rate(w.unit(l)); r > w.threshold {
-			t.Errorf("%q is not chosen and is worth %v a token, more than the last that was: %v", w.c.Lines[l].Text, r, w.threshold)
+			t.Errorf("%q is not chosen and is worth %v a token, more than the last that was: %v", w.r.c.Lines[l].Text, r, w.threshold)
 		}
 	}
 	if left == 0 {
@@ -210,11 +207,11 @@ func TestChoose(t *testing.T) {
 func TestExtract(t *testing.T) {
 	messages := workOn()
 	w := chosenFrom(t, messages, optionsFor(messages))
-	l := lineOf(t, w.c, "zebra2_3 ")
+	l := lineOf(t, w.r.c, "zebra2_3 ")
 	for _, k := range []int{l, l + 1, l + 9} {
 		w.take(core.Span{Start: k, End: k + 1}, 10)
 	}
-	w.take(core.Span{Start: l + 20, End: l + 21}, 2*float64(w.o.Room))
+	w.take(core.Span{Start: l + 20, End: l + 21}, 2*float64(w.r.o.Room))
 	res := extract(w)
 	got := ""
 	for i := range res.Messages {
@@ -223,11 +220,11 @@ func TestExtract(t *testing.T) {
 			got = string(text)
 		}
 	}
-	want := strings.Join([]string{w.c.Lines[l].Text, w.c.Lines[l+1].Text, GapMark, w.c.Lines[l+9].Text}, "\n")
+	want := strings.Join([]string{w.r.c.Lines[l].Text, w.r.c.Lines[l+1].Text, GapMark, w.r.c.Lines[l+9].Text}, "\n")
 	if !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant in it\n%s", got, want)
 	}
-	if strings.Contains(got, w.c.Lines[l+20].Text) {
+	if strings.Contains(got, w.r.c.Lines[l+20].Text) {
 		t.Error("a line is there for which there is no room")
 	}
 	if a := res.Kinds[dialog.KindToolResult.String()]; a.LinesKept < 3 || a.LinesKept >= a.Lines {
@@ -244,11 +241,11 @@ func TestOutcomes(t *testing.T) {
 	}
 	messages = coretest.Conversation(append(append(append([]core.Message(nil), messages[:3]...), run...), messages[3:]...)...)
 	w := chosenFrom(t, messages, optionsFor(messages))
-	if err := (claims{w}).keepOutcomes(t.Context()); err != nil {
+	if err := keepOutcomes(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]bool{"exited with code 2": true, "walrus is not": true, "stork has": true, "linting 41": false} {
-		if got := w.lines[lineOf(t, w.c, text)].at != 0; got != want {
+		if got := w.lines[lineOf(t, w.r.c, text)].at != 0; got != want {
 			t.Errorf("%q is kept: %v, want %v", text, got, want)
 		}
 	}

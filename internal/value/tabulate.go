@@ -21,9 +21,9 @@ var (
 )
 
 // formerUnits returns the units of the tables of former extracts.
-func (w *reading) formerUnits() []unit {
+func (r *reading) formerUnits() []unit {
 	var out []unit
-	for _, line := range w.c.left {
+	for _, line := range r.c.left {
 		tool := ""
 		for label := range strings.SplitSeq(line, unitNext) {
 			u := unit{message: -1, ref: strings.TrimSpace(unitRef().FindString(label))}
@@ -62,10 +62,10 @@ func (w *reading) formerUnits() []unit {
 }
 
 // contentKey returns the key of a table: see contentsKey.
-func (w *reading) contentKey() uint32 {
+func (r *reading) contentKey() uint32 {
 	sum := fnv.New32a()
-	for i := range w.messages {
-		for _, part := range w.messages[i].Parts {
+	for i := range r.messages {
+		for _, part := range r.messages[i].Parts {
 			_, _ = sum.Write([]byte(core.Handle(part)))
 		}
 	}
@@ -74,47 +74,46 @@ func (w *reading) contentKey() uint32 {
 
 // listContents decides which messages the table of contents is about, and returns its tokens: its share of the free room, and no more than
 // unitShare of all messages.
-func (w *preface) listContents(hidden []bool, free float64) float64 {
-	w.listed, w.listRoom, w.left = nil, 0, ""
-	room := int(min(w.o.Shares.Index*free, unitShare*float64(core.TotalTokens(w.messages))))
+func (pre *preface) listContents(hidden []bool, free float64) float64 {
+	pre.listed, pre.listRoom, pre.left = nil, 0, ""
+	room := int(min(pre.r.o.Shares.Index*free, unitShare*float64(core.TotalTokens(pre.r.messages))))
 	if room <= 0 || !slices.Contains(hidden, true) {
 		return 0
 	}
-	if w.o.NoHandles {
-		return w.listLeft(hidden, room)
+	if pre.r.o.NoHandles {
+		return pre.listLeft(hidden, room)
 	}
-	w.listed = w.formerUnits()
-	for k := range w.all {
-		if u := &w.all[k]; hidden[u.message] {
-			w.listed = append(w.listed, *u)
+	pre.listed = pre.r.formerUnits()
+	for k := range pre.all {
+		if u := &pre.all[k]; hidden[u.message] {
+			pre.listed = append(pre.listed, *u)
 		}
 	}
-	w.listRoom = room
-	return float64(w.o.Counter.Count(core.Text(w.tabulate(w.listed, room))))
+	pre.listRoom = room
+	return float64(pre.r.o.Counter.Count(core.Text(pre.tabulate(pre.listed, room))))
 }
 
-// contents returns the section with the table of contents, for an extract with the lines of the first k picks: a unit that is whole there
-// needs no line.
-func (w extraction) contents(k int32) string {
-	if w.listRoom == 0 {
-		return w.left
+// contents returns the section with the table of contents: a unit that is whole in the extract needs no line.
+func (x extraction) contents() string {
+	if x.w.pre.listRoom == 0 {
+		return x.w.pre.left
 	}
 	whole := func(u unit) bool {
-		return u.message >= 0 && !slices.ContainsFunc(u.passages, func(p int) bool { return w.lost(w.c.Passages[p].Lines, k) })
+		return u.message >= 0 && !slices.ContainsFunc(u.passages, func(p int) bool { return x.lost(x.r.c.Passages[p].Lines) })
 	}
-	return w.tabulate(slices.DeleteFunc(slices.Clone(w.listed), whole), w.listRoom)
+	return x.w.pre.tabulate(slices.DeleteFunc(slices.Clone(x.w.pre.listed), whole), x.w.pre.listRoom)
 }
 
 // tabulate returns a table of at most room tokens: with shorter lines if there is little, then without the light and small units. It is
 // empty if none fits.
-func (w *preface) tabulate(units []unit, room int) string {
+func (pre *preface) tabulate(units []unit, room int) string {
 	const perToken = 2.8 // bytes, in lines full of names and numbers
 	for scale := 1.0; scale > 0.3; scale *= 0.9 {
 		text := tabulated(units, int(scale*perToken*float64(room))-len(contentsHand))
 		if text == "" {
 			break
 		}
-		if text = fmt.Sprintf(" "+contentsHand, w.key) + text; w.o.Counter.Count(core.Text(text)) < room {
+		if text = fmt.Sprintf(" "+contentsHand, pre.key) + text; pre.r.o.Counter.Count(core.Text(text)) < room {
 			return text
 		}
 	}

@@ -64,11 +64,11 @@ type utterance struct {
 
 // keepTalk keeps whole messages, those with the highest value for their length first. The user's are kept already,
 // except pasted ones.
-func (w claims) keepTalk(context.Context) error {
-	if !w.talks {
+func keepTalk(_ context.Context, w *choice) error {
+	if !w.r.talks {
 		return nil
 	}
-	all := w.utterances()
+	all := w.r.utterances()
 	order := make([]*utterance, 0, len(all))
 	for i := range all {
 		if w.passages[w.lines[all[i].lines.Start].passage].mode == modeExtract {
@@ -78,8 +78,8 @@ func (w claims) keepTalk(context.Context) error {
 	slices.SortStableFunc(order, func(a, b *utterance) int {
 		return cmp.Compare(b.worth/float64(b.bytes+talkHeader), a.worth/float64(a.bytes+talkHeader))
 	})
-	limit := float64(w.o.Room)
-	if len(w.c.Media) > 0 {
+	limit := float64(w.r.o.Room)
+	if len(w.r.c.Media) > 0 {
 		limit -= mediaShare * limit
 	}
 	for _, u := range order {
@@ -95,12 +95,12 @@ func (w claims) keepTalk(context.Context) error {
 var talkWeights = struct{ bias, names, rarity, rarest, answers, asks float64 }{-6.5, 0.134, 0.141, 0.878, 1.189, -1.537}
 
 // utterances returns the rated messages.
-func (w *reading) utterances() []utterance {
+func (r *reading) utterances() []utterance {
 	var all []utterance
 	var words [][]string
 	in := map[string]int{}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+	for p := range r.c.Passages {
+		pass := &r.c.Passages[p]
 		if pass.Kind != dialog.KindUser && pass.Kind != dialog.KindAssistant || pass.outdated {
 			continue
 		}
@@ -108,7 +108,7 @@ func (w *reading) utterances() []utterance {
 		seen := map[string]bool{}
 		var of []string
 		for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-			text := w.c.Lines[l].Text
+			text := r.c.Lines[l].Text
 			u.bytes += len(text) + 1
 			for f := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 				of = append(of, f)
@@ -118,12 +118,12 @@ func (w *reading) utterances() []utterance {
 				}
 			}
 		}
-		u.asks = strings.ContainsAny(lastOf(w.c.Lines[pass.Lines.End-1].Text, 80), "?？")
+		u.asks = strings.ContainsAny(lastOf(r.c.Lines[pass.Lines.End-1].Text, 80), "?？")
 		all, words = append(all, u), append(words, of)
 	}
 	for i := range all {
 		answers := i > 0 && all[i-1].asks && all[i-1].user != all[i].user
-		all[i].rate(words[i], in, len(all), answers, w.c)
+		all[i].rate(words[i], in, len(all), answers, r.c)
 	}
 	return all
 }

@@ -100,23 +100,23 @@ func saysFailure(line string) bool {
 }
 
 // discountTemplates removes the value of terms and phrases that only template lines have.
-func (w *rating) discountTemplates() {
-	if !slices.ContainsFunc(w.c.Lines, func(l Line) bool { return l.template }) {
+func (v *rating) discountTemplates() {
+	if !slices.ContainsFunc(v.r.c.Lines, func(l Line) bool { return l.template }) {
 		return
 	}
-	terms, phrases := make([]bool, w.c.Terms()), make([]bool, len(w.c.phrases)) // terms and phrases of other lines
-	for l := range w.c.Lines {
-		if w.c.Lines[l].template {
+	terms, phrases := make([]bool, v.r.c.Terms()), make([]bool, len(v.r.c.phrases)) // terms and phrases of other lines
+	for l := range v.r.c.Lines {
+		if v.r.c.Lines[l].template {
 			continue
 		}
-		for _, n := range w.c.TermsOf(l) {
+		for _, n := range v.r.c.TermsOf(l) {
 			terms[n] = true
 		}
-		for _, n := range w.c.phrasesOf(l) {
+		for _, n := range v.r.c.phrasesOf(l) {
 			phrases[max(n, ^n)] = true
 		}
 	}
-	e := w.estimate
+	e := v.estimate
 	for n, other := range terms {
 		if !other {
 			e.Names[n], e.Words[n] = 0, 0

@@ -78,22 +78,18 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 	if o.Counter == nil {
 		return Result{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
 	}
-	same := Result{Messages: messages}
-	for i := range messages {
-		same.Tokens += messages[i].Tokens
-	}
+	same := Result{Messages: messages, Tokens: core.TotalTokens(messages)}
 	if same.Tokens <= o.Room || len(messages) == 0 {
 		return same, nil
 	}
 	if err := o.complete(); err != nil {
 		return Result{}, err
 	}
-	rated, err := prepare(ctx, readAll(messages, &o))
+	v, pre, err := prepare(ctx, readAll(messages, &o))
 	if err != nil {
 		return Result{}, err
 	}
-	w := newChoice(rated)
-	res, err := w.shorten(ctx)
+	w, res, err := shorten(ctx, v, pre)
 	if err != nil {
 		return Result{}, err
 	}
@@ -103,8 +99,8 @@ func Shorten(ctx context.Context, messages []core.Message, o Options) (Result, e
 		}
 		return res, nil
 	}
-	for _, again := range []func(context.Context, *choice, Result) (Result, error){less, more} {
-		if res, err = again(ctx, w, res); err != nil {
+	for _, again := range []func(context.Context, *choice, Result) (*choice, Result, error){less, more} {
+		if w, res, err = again(ctx, w, res); err != nil {
 			return Result{}, err
 		}
 	}
@@ -140,43 +136,45 @@ func (o *Options) complete() error {
 
 // less returns a smaller result than res, or one with more of the user's words, if required content leaves no room:
 // it keeps only the newest message, then no lists, then nothing.
-func less(ctx context.Context, w *choice, res Result) (Result, error) {
-	bare := *w.o.Shares
+func less(ctx context.Context, w *choice, res Result) (*choice, Result, error) {
+	bare := *w.r.o.Shares
 	for _, shares := range [][]*float64{{&bare.Tail}, {&bare.Index, &bare.Open, &bare.Files}, {&bare.Newest}} {
-		if res.Tokens <= w.o.Room && res.Lost == 0 {
+		if res.Tokens <= w.r.o.Room && res.Lost == 0 {
 			break
 		}
 		for _, share := range shares {
 			*share = 0
 		}
-		w.o.Shares = &bare
-		smaller, err := w.shorten(ctx)
+		w.r.o.Shares = &bare
+		last, smaller, err := shorten(ctx, w.v, w.pre)
 		if err != nil {
-			return Result{}, err
+			return nil, Result{}, err
 		}
+		w = last
 		if smaller.Lost < res.Lost || smaller.Lost == res.Lost && smaller.Tokens < res.Tokens {
 			res = smaller
 		}
 	}
-	return res, nil
+	return w, res, nil
 }
 
 // more returns a larger result than res: a message is more than its lines, and if even all lines leave room, more of
 // the newest messages stay.
-func more(ctx context.Context, w *choice, res Result) (Result, error) {
-	for more := *w.o.Shares; w.spent() < w.most() && res.Tokens < w.o.Room && more.Tail < 1; {
+func more(ctx context.Context, w *choice, res Result) (*choice, Result, error) {
+	for more := *w.r.o.Shares; w.spent() < w.most() && res.Tokens < w.r.o.Room && more.Tail < 1; {
 		more.Tail = min(1, 2*max(more.Tail, 0.1))
-		w.o.Shares = &more
-		larger, err := w.shorten(ctx)
+		w.r.o.Shares = &more
+		last, larger, err := shorten(ctx, w.v, w.pre)
 		if err != nil {
-			return Result{}, err
+			return nil, Result{}, err
 		}
-		if larger.Tokens <= res.Tokens || larger.Tokens > w.o.Room || larger.Lost > res.Lost {
+		w = last
+		if larger.Tokens <= res.Tokens || larger.Tokens > w.r.o.Room || larger.Lost > res.Lost {
 			break
 		}
 		res = larger
 	}
-	return res, nil
+	return w, res, nil
 }
 
 // Shares divide the room among kinds of content, and weight values.

@@ -35,12 +35,12 @@ type words struct {
 
 // findWords ranks the user's words. The newest request is what the user said after the model's last message, or else
 // the user's last message. An extract says whether it has that: it may have lost it.
-func (w *rating) findWords() words {
-	out := words{tokens: make([]float64, len(w.messages)), from: len(w.messages)}
+func (v *rating) findWords() words {
+	out := words{tokens: make([]float64, len(v.r.messages)), from: len(v.r.messages)}
 	var said [][]int // passages by message; those of an extract one by one
 	known, last := true, &Passage{}
-	for p := range w.c.Passages {
-		pass := &w.c.Passages[p]
+	for p := range v.r.c.Passages {
+		pass := &v.r.c.Passages[p]
 		if pass.Kind != dialog.KindUser {
 			continue
 		}
@@ -48,27 +48,27 @@ func (w *rating) findWords() words {
 			known, last = !pass.partial || pass.newest, pass
 			pass.newest = false
 		}
-		if n := len(said); n == 0 || pass.partial || w.c.Passages[said[n-1][0]].Message != pass.Message {
+		if n := len(said); n == 0 || pass.partial || v.r.c.Passages[said[n-1][0]].Message != pass.Message {
 			said = append(said, nil)
 		}
 		said[len(said)-1] = append(said[len(said)-1], p)
 	}
 	last.newest = known
-	_, fixed := w.musts()
-	left := float64(w.o.Limit) - w.emptyExtract() - fixed // for the newest request
+	_, fixed := v.r.musts()
+	left := float64(v.r.o.Limit) - v.emptyExtract() - fixed // for the newest request
 	add := func(k int, request, task bool, above, most float64) {
 		for _, p := range said[k] {
-			pass := &w.c.Passages[p]
+			pass := &v.r.c.Passages[p]
 			n := float64(headerTokens)
 			for l := pass.Lines.Start; l < pass.Lines.End; l++ {
-				n += float64(w.lines[l].tokens)
+				n += float64(v.lines[l].tokens)
 			}
 			if n <= above || n > most {
 				continue
 			}
 			if request {
 				if !pass.partial { // the sum of lines is more than their text
-					n = min(n, float64(w.messages[pass.Message].Tokens))
+					n = min(n, float64(v.r.messages[pass.Message].Tokens))
 				}
 				left -= n
 				out.from = pass.Message
@@ -87,7 +87,7 @@ func (w *rating) findWords() words {
 		}
 	}
 	end := len(said)
-	for end > 0 && (end == len(said) && known || w.c.Passages[said[end-1][0]].Message >= w.unread) {
+	for end > 0 && (end == len(said) && known || v.r.c.Passages[said[end-1][0]].Message >= v.r.unread) {
 		end--
 		add(end, true, false, 0, math.Inf(1))
 	}
@@ -104,25 +104,25 @@ func (w *rating) findWords() words {
 }
 
 // emptyExtract returns the tokens of an extract that quotes nothing.
-func (w *rating) emptyExtract() float64 {
-	return float64(core.MessageTokens(w.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract("", nil, false))}}))
+func (v *rating) emptyExtract() float64 {
+	return float64(core.MessageTokens(v.r.o.Counter, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(Extract("", nil, false))}}))
 }
 
 // keepWords keeps the user's words, each passage from its first sentence on. It records which picks are of the newest
 // request, and which of any words: [extraction.fit] drops them last.
-func (w claims) keepWords(context.Context) error {
-	w.mediaAt, w.marks = make([]int32, len(w.c.Media)), make([]string, len(w.c.Media))
-	w.takeMost(w.words.large)
-	for i, p := range w.words.order {
-		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
+func keepWords(_ context.Context, w *choice) error {
+	w.mediaAt, w.marks = make([]int32, len(w.r.c.Media)), make([]string, len(w.r.c.Media))
+	takeMost(w, w.v.words.large)
+	for i, p := range w.v.words.order {
+		for l := w.r.c.Passages[p].Lines.Start; l < w.r.c.Passages[p].Lines.End; l++ {
 			if w.lines[l].at == 0 {
 				s := core.Span{Start: l, End: l + 1}
 				w.take(s, w.cost(s))
 			}
 		}
-		if i == w.words.requests-1 {
+		if i == w.v.words.requests-1 {
 			w.requested = int32(len(w.picks) - 1)
-			w.markRequest()
+			markRequest(w)
 		}
 	}
 	w.worded = int32(len(w.picks) - 1)
@@ -131,23 +131,23 @@ func (w claims) keepWords(context.Context) error {
 
 // keepTasks keeps what the user pasted into the first message and the one before the newest, before anything that is not
 // the user's.
-func (w claims) keepTasks(context.Context) error {
-	w.takeMost(w.words.tasks)
+func keepTasks(_ context.Context, w *choice) error {
+	takeMost(w, w.v.words.tasks)
 	return nil
 }
 
 // takeMost keeps passages, or the beginning, the end and the prose of each, in up to the user's share of what is left.
-func (w claims) takeMost(passages []int) {
-	limit := w.spent() + w.o.Shares.Human*max(0, float64(w.o.Room)-w.spent())
+func takeMost(w *choice, passages []int) {
+	limit := w.spent() + w.r.o.Shares.Human*max(0, float64(w.r.o.Room)-w.spent())
 	for _, p := range passages {
-		lines := w.c.Passages[p].Lines
+		lines := w.r.c.Passages[p].Lines
 		if cost := w.cost(lines); w.spent()+cost <= limit && w.alive(lines) {
 			w.take(lines, cost)
 			continue
 		}
 		w.takeEnds(lines, limit-w.spent())
 		for l := lines.Start; l < lines.End; l++ {
-			if w.c.Lines[l].prose() {
+			if w.r.c.Lines[l].prose() {
 				w.takeLine(l, limit)
 			}
 		}
@@ -155,23 +155,23 @@ func (w claims) takeMost(passages []int) {
 }
 
 // markRequest keeps the marks of the newest pictures in the newest request.
-func (w claims) markRequest() {
+func markRequest(w *choice) {
 	const most = 4
-	hidden := w.hidden()
-	for k, n := len(w.c.Media)-1, 0; k >= 0 && n < most && w.c.Media[k].by.Message >= w.words.from; k-- {
-		if by := &w.c.Media[k].by; hidden[by.Message] && by.Kind == dialog.KindUser && (by.newest || !by.partial) {
-			w.mark(k, float64(w.o.Room))
+	hidden := w.lay.hidden()
+	for k, n := len(w.r.c.Media)-1, 0; k >= 0 && n < most && w.r.c.Media[k].by.Message >= w.v.words.from; k-- {
+		if by := &w.r.c.Media[k].by; hidden[by.Message] && by.Kind == dialog.KindUser && (by.newest || !by.partial) {
+			mark(w, k, float64(w.r.o.Room))
 			n++
 		}
 	}
 }
 
-// lostWords returns the tokens of the user's words that are missing from the first k picks.
-func (w *choice) lostWords(k int32) (n float64) {
-	for _, p := range w.words.order {
-		for l := w.c.Passages[p].Lines.Start; l < w.c.Passages[p].Lines.End; l++ {
-			if at := w.lines[l].at; at == 0 || at > max(k, 1) {
-				n += float64(w.lines[l].tokens)
+// lostWords returns the tokens of the user's words that are missing.
+func (x extraction) lostWords() (n float64) {
+	for _, p := range x.w.v.words.order {
+		for l := x.r.c.Passages[p].Lines.Start; l < x.r.c.Passages[p].Lines.End; l++ {
+			if !x.kept(l) {
+				n += float64(x.w.lines[l].tokens)
 			}
 		}
 	}
@@ -180,29 +180,29 @@ func (w *choice) lostWords(k int32) (n float64) {
 
 // fitWords returns the most picks of the user's words that fit, and if all do, of all picks. Every step of the search
 // takes a larger room at least as far as a smaller one.
-func (w extraction) fitWords() (messages []core.Message, tokens int, pick int32) {
+func (w *choice) fitWords() (messages []core.Message, tokens int, pick int32) {
 	low := int32(0)
 	if w.requested > 0 {
-		if out, n := w.render(w.requested); n <= w.o.Limit {
+		if out, n := w.upTo(w.requested).render(); n <= w.r.o.Limit {
 			messages, tokens, low = out, n, w.requested
 		}
 	}
 	if low == 0 {
-		messages, tokens = w.render(0)
+		messages, tokens = w.upTo(0).render()
 	}
 	search := func(high int32, room int) {
 		for low < high {
 			k := high - (high-low)/2
-			if out, n := w.render(k); n <= room {
+			if out, n := w.upTo(k).render(); n <= room {
 				messages, tokens, low = out, n, k
 			} else {
 				high = k - 1
 			}
 		}
 	}
-	search(w.worded, w.o.Words)
+	search(w.worded, w.r.o.Words)
 	if low == w.worded {
-		search(int32(len(w.picks)-1), w.o.Room)
+		search(int32(len(w.picks)-1), w.r.o.Room)
 	}
 	return messages, tokens, low
 }

@@ -18,7 +18,7 @@ var ErrProtocol = errors.New("the plugin breaks the protocol")
 // A RemoteError is an error of the plugin, or of the connection to it. It wraps the error of this module that
 // corresponds to its code, if there is one: [core.ErrUnavailable] for Unavailable, which is also the code for a dead
 // plugin, [core.ErrInvalidRequest] for InvalidArgument, [errors.ErrUnsupported] for Unimplemented,
-// [context.DeadlineExceeded] for DeadlineExceeded. Internal means a panic.
+// [context.DeadlineExceeded] for DeadlineExceeded. FailedPrecondition is any other error that a provider returned.
 type RemoteError struct {
 	Code codes.Code
 	Text string
@@ -31,6 +31,10 @@ func (e *RemoteError) Error() string {
 	}
 	return e.Text
 }
+
+// Fault reports whether the plugin did not return: its code panicked or threw. Internal is a panic, and Unknown what gRPC makes of an
+// exception that nobody catches.
+func (e *RemoteError) Fault() bool { return e.Code == codes.Internal || e.Code == codes.Unknown }
 
 // Unwrap returns the error that corresponds to the code, or nil.
 func (e *RemoteError) Unwrap() error {
@@ -61,7 +65,7 @@ func toStatus(err error) error {
 			return status.Error(m.code, valid(err.Error()))
 		}
 	}
-	return status.Error(codes.Unknown, valid(err.Error()))
+	return status.Error(codes.FailedPrecondition, valid(err.Error()))
 }
 
 // fromStatus returns the host's error for the status of a call with ctx.

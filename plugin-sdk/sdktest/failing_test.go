@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -71,6 +72,33 @@ func TestLogs(t *testing.T) {
 	for _, want := range []string{`msg=opened`, `msg=asked counts="[2 1]"`} {
 		if !strings.Contains(r.out.String(), want) {
 			t.Errorf("the log is %s\nwant %s in it", r.out.String(), want)
+		}
+	}
+}
+
+// TestPanicsAreFaults: code that panics on some conversations fails the suite, through the protocol too; an error that it returns declines.
+func TestPanicsAreFaults(t *testing.T) {
+	for _, panics := range []bool{true, false} {
+		s := registry.Define("unusual", "A test.", func() config { return config{} },
+			func(context.Context, config, registry.Env) (core.CondensationProvider, error) {
+				return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+					for i := range req.Messages {
+						for _, p := range req.Messages[i].Parts {
+							if _, ok := p.(core.Image); !ok {
+								continue
+							}
+							if panics {
+								panic("an image")
+							}
+							return nil, errors.New("an image")
+						}
+					}
+					return &core.Result{Messages: req.Messages}, nil
+				}), nil
+			})
+		report := coretest.Examine(t.Context(), sdktest.Loopback(t, s, nil))
+		if err := report.Err(); panics != (err != nil && strings.Contains(err.Error(), "panic: an image")) {
+			t.Errorf("panics %t: got %v", panics, err)
 		}
 	}
 }

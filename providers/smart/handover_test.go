@@ -164,6 +164,24 @@ func TestHandoverKeepsTheUsersWords(t *testing.T) {
 	}
 }
 
+// TestHandoverBesideManyWords: where an account does not fit beside what the user said, a third of the room is left to it.
+func TestHandoverBesideManyWords(t *testing.T) {
+	t.Parallel()
+	var m []core.Message
+	account := "## Done\n"
+	for i := range 40 {
+		m = append(m, coretest.User(core.Text(fmt.Sprintf("Move service%c to port %d, and never touch config%c.toml.", 'A'+i, 7000+i, 'A'+i))))
+		m = append(m, tool(strconv.Itoa(i), "bash", fmt.Sprintf(`{"command":"run %d"}`, i), code(i, 300))...)
+		account += fmt.Sprintf("- run %d was made and its result is what had to be expected; not checked\n", i)
+	}
+	req := coretest.Request(coretest.Conversation(append(m, coretest.Assistant(core.Text("Done.")))...), 1400)
+	res := condense(t, openHandover(t, `{"unknown": 1, "share": 0.7}`, &clerk{info: model.Info{Window: 1 << 20}, answer: writes(account)}), req)
+	text := textOf(res.Messages...)
+	if n, said := strings.Count(text, "was made and"), strings.Count(text, "Move service"); n < 10 || n > 30 || said != 40 {
+		t.Errorf("%d of 40 items of the account and %d of 40 messages of the user stay", n, said)
+	}
+}
+
 // TestHandoverSmartKnowsTheAccount: what the account repeats is not kept a second time, and what it names without quoting it comes first.
 func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 	testkit.Slow(t)
@@ -205,8 +223,9 @@ func TestHandoverSmartKnowsTheAccount(t *testing.T) {
 // TestHandoverGoesOnToSmart: without a model, and with one that fails in whatever way, the chain goes on to smart and says why.
 func TestHandoverGoesOnToSmart(t *testing.T) {
 	t.Parallel()
+	whole := model.Info{Window: 1 << 20} // the conversation fits into one call
 	fails := func(err error) model.Generator {
-		return &clerk{answer: func(context.Context, *model.Prompt) (*model.Answer, error) {
+		return &clerk{info: whole, answer: func(context.Context, *model.Prompt) (*model.Answer, error) {
 			return &model.Answer{Usage: core.Usage{Calls: 1}}, err
 		}}
 	}
@@ -224,12 +243,12 @@ func TestHandoverGoesOnToSmart(t *testing.T) {
 		{"no model", nil, "no model to write an account", core.OutcomeSkipped, 0},
 		{"no key", fails(fmt.Errorf("no key: %w", core.ErrUnavailable)), "no key", core.OutcomeSkipped, 1},
 		{"error", fails(errors.New("500 oh no")), "500 oh no", core.OutcomeFailed, 1},
-		{"says nothing", &clerk{answer: writes(" \n")}, "without text", core.OutcomeFailed, 1},
-		{"only thinks", &clerk{answer: writes("<think>hm</think>")}, "without text", core.OutcomeFailed, 1},
-		{"only headings", &clerk{answer: writes("## Done\n## Open\n")}, "wrote no account", core.OutcomeFailed, 1},
-		{"invents", &clerk{answer: writes(lies)}, "the account is refused: 20 of 20", core.OutcomeFailed, 1},
-		{"nothing at all", &clerk{answer: func(context.Context, *model.Prompt) (*model.Answer, error) { return nil, nil }}, "neither an answer", core.OutcomeFailed, 0},
-		{"panics", &clerk{answer: func(context.Context, *model.Prompt) (*model.Answer, error) { panic("oh") }}, "oh", core.OutcomeFailed, 0},
+		{"says nothing", &clerk{info: whole, answer: writes(" \n")}, "without text", core.OutcomeFailed, 1},
+		{"only thinks", &clerk{info: whole, answer: writes("<think>hm</think>")}, "without text", core.OutcomeFailed, 1},
+		{"only headings", &clerk{info: whole, answer: writes("## Done\n## Open\n")}, "wrote no account", core.OutcomeFailed, 1},
+		{"invents", &clerk{info: whole, answer: writes(lies)}, "the account is refused: 20 of 20", core.OutcomeFailed, 1},
+		{"nothing at all", &clerk{info: whole, answer: func(context.Context, *model.Prompt) (*model.Answer, error) { return nil, nil }}, "neither an answer", core.OutcomeFailed, 0},
+		{"panics", &clerk{info: whole, answer: func(context.Context, *model.Prompt) (*model.Answer, error) { panic("oh") }}, "oh", core.OutcomeFailed, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -329,6 +348,60 @@ func TestHandoverInParts(t *testing.T) {
 		}
 		if n > 4000 {
 			t.Errorf("request %d has %d tokens", k+1, n)
+		}
+	}
+}
+
+// TestHandoverReadsTwiceRatherThanLess: what just does not fit into the window of the model is read in two calls, whole.
+func TestHandoverReadsTwiceRatherThanLess(t *testing.T) {
+	t.Parallel()
+	req := coretest.HalfRequest(turns(8))
+	gen := &clerk{info: model.Info{Name: "small", Window: sum(req.Messages) * 4 / 5}, answer: writes("## Done\n- Question 3.\n")}
+	condense(t, openHandover(t, `{"tokens": 400}`, gen), req)
+	read := ""
+	for _, p := range gen.asks {
+		read += textOf(p.Messages[0])
+	}
+	if n := strings.Count(read, "left out here"); n > 0 {
+		t.Errorf("%d results were cut", n)
+	}
+	if len(gen.asks) != 2 {
+		t.Errorf("%d calls, want 2", len(gen.asks))
+	}
+}
+
+// TestHandoverAsksForWhatFits: the next account is asked for what fits beside the one before, so that its items need not go.
+func TestHandoverAsksForWhatFits(t *testing.T) {
+	t.Parallel()
+	step := func(i int) string {
+		return fmt.Sprintf("step %c%c was made and its result is what had to be expected", 'a'+i/20, 'a'+i%20)
+	}
+	full := "## Files\n"
+	for i := range 70 {
+		full += "- " + step(i) + "\n"
+	}
+	gen := &clerk{info: model.Info{Window: 1 << 20}, answer: writes(full)}
+	p := openHandover(t, `{"unknown": 1}`, gen)
+	req := coretest.Request(turns(8), 3000)
+	first := condense(t, p, req)
+	for i := range first.Messages {
+		first.Messages[i].ID = fmt.Sprintf("new%d", i)
+	}
+	before := first.Messages[0].Tokens
+	gen.answer = writes("## Files\n- run 6 is to be made again\n")
+	next := coretest.Conversation(tool("next", "bash", `{"command":"run 70"}`, code(70, 3000))...)
+	for i := range next {
+		next[i].ID = fmt.Sprintf("next%d", i)
+	}
+	second := condense(t, p, coretest.Request(append(first.Messages, next...), 3000))
+	largest := 3000 * 6 / 10
+	if asked := gen.asks[1].MaxOutput; before < largest/2 || asked > largest-before+20 || asked < largest/4 {
+		t.Errorf("an account of %d of %d tokens stands, and %d more are asked for", before, largest, asked)
+	}
+	text := textOf(second.Messages[0])
+	for i := range 70 {
+		if !strings.Contains(text, step(i)) {
+			t.Errorf("%q is gone", step(i))
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
@@ -177,6 +178,9 @@ func testErrors(t *testing.T, l *language, p *plugin) {
 		if remote := new(wire.RemoteError); !errors.As(err, &remote) || tt.is == nil && remote.Code != codes.Unknown {
 			t.Errorf("%s: got %#v", tt.trick, err)
 		}
+		if want := tt.is == nil; plugins.Broken(err) != want {
+			t.Errorf("%s: broken %t, want %t: an exception that nobody catches is a fault", tt.trick, !want, want)
+		}
 	}
 	if log := p.log.String(); !strings.Contains(log, "tricks") || !strings.Contains(log, "the strategy failed") {
 		t.Error("the log does not say where it failed")
@@ -321,6 +325,9 @@ func TestHost(t *testing.T) {
 			}
 			if got := ask(t, lent, request("generate"))[0]; got != "CODE_UNAVAILABLE" {
 				t.Errorf("generate without a key: got %q", got)
+			}
+			if _, err := lent.Condense(t.Context(), request("ask")); !errors.As(err, new(*wire.RemoteError)) || plugins.Broken(err) {
+				t.Errorf("a failed model that the plugin does not catch: got %v, want that it declines", err)
 			}
 			res, err := p.Condense(t.Context(), request("tell"))
 			if err != nil {

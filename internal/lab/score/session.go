@@ -54,6 +54,8 @@ type Compaction struct {
 	At       int    // index of the first message after it
 	KeptFrom int    // index of the first message that was kept with the summary; At for none
 	Summary  string // empty if unknown
+	// View is all that it left; nil if that is the summary and the kept messages.
+	View []core.Message `json:"-"`
 }
 
 // Origin returns the author of part p of message m.

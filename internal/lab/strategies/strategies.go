@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/slidingwindow"
@@ -44,6 +45,8 @@ type Models interface {
 	Model(agent, name string) (model.Generator, error)
 	// Check returns an error if the model cannot be called, for example because its key is not set.
 	Check(agent, name string) error
+	// Reader says which model that is.
+	Reader(agent, name string) resolver.Reader
 }
 
 // An Opener opens strategies by name.
@@ -53,6 +56,8 @@ type Opener struct {
 	Registry *registry.Registry
 	Models   Models
 	Profile  string                   // for the language model of providers that name none; optional
+	Model    string                   // of providers that name none; optional
+	Usual    []string                 // strategies that are opened if none is named, after those of the configuration; optional
 	Path     func(path string) string // how a path is shown; optional
 	Others   []string                 // names of other programs in the comparison, for NAME~peers
 }
@@ -76,7 +81,10 @@ func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 	}
 	named := len(words) > 0
 	if !named {
-		words = slices.Concat(b.declared(), usual)
+		words = append(b.declared(), usual...)
+		if b.Usual != nil {
+			words = append(b.declared(), b.Usual...)
+		}
 	}
 	var errs []error
 	seen := map[string]string{} // the word that defined each name
@@ -224,6 +232,13 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 	if i := strings.LastIndexByte(rest, '~'); i > strings.LastIndexByte(rest, '}') {
 		rest, sizeOf = rest[:i], rest[i+1:]
 	}
+	if rest == lab.RecordedModel {
+		s := lab.RecordedStrategy(label)
+		if s.Key = program(); s.Key != "" {
+			s.Key += " recorded"
+		}
+		return s, nil, nil
+	}
 	if rest == headTailName {
 		return headTailStrategy(label, sizeOf, alone), nil, nil
 	}
@@ -296,7 +311,7 @@ func (b *Opener) key(chain []config.Provider, profiles []string, alone bool) str
 	}
 	values := b.Config.Values()
 	text, err := json.Marshal(map[string]any{
-		"program": program, "chain": chain, "alone": alone, "models": values.Models, "profiles": profiles,
+		"program": program, "chain": chain, "alone": alone, "models": values.Models, "profiles": profiles, "model": b.Model,
 	})
 	if err != nil {
 		return ""

@@ -1,19 +1,22 @@
 package truth
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/toolcall"
 )
 
 // creates matches the names of tools, and commands, that start or create something whose result cannot be had again.
 var (
 	creates = plain.Pattern(`(?i)(?:^|[_.\-/ ])(?:create|start|launch|spawn|open|send|pay|post|upload|publish|deploy|submit|schedule|provision|book|task|agent|charge)`)
-	command = plain.Pattern(`(?i)\bgit commit\b|\bgh (?:issue|pr|release) create\b|\bnpm publish\b|\bkubectl (?:create|apply)\b|\bdocker run\b|&\s*$|\bnohup\b|"run_in_background":\s*true|\bcurl\b[^|]*-X ?POST`)
+	command = plain.Pattern(`(?i)\bgit commit\b|\bgh (?:issue|pr|release) create\b|\bnpm publish\b|\bkubectl (?:create|apply)\b|\bdocker run\b|&\s*$|\bnohup\b|\bcurl\b[^|]*-X ?POST`)
+	aside   = plain.Pattern(`"run_in_background":\s*true`)
 	// identifier matches a name with a digit that a result gives with a label, as a key, as git says a commit, or the number of an issue:
-	// "#D6002F"
-	// and "[line 287]" name nothing that was made. A chunk is a piece of output.
+	// "#D6002F" and "[line 287]" name nothing that was made. A chunk is a piece of output.
 	identifier = plain.Pattern(`(?i)(\bchunk )?(?:(?:\b(?:agent|task|job|run|shell|session|process|issue|ticket|order|payment|deployment|server|bash)?_?-?(?:id|key|number|ref|reference|pid)\b["']?\s*[:=#]?\s*["']?|\bsession(?: id)? |\bwith id:? ` +
 		`|https?://\S+/)([A-Za-z0-9][A-Za-z0-9_.-]{2,63})|\[[\w/.-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]|#([1-9]\d{2,})\b)`)
 	// agent matches tools whose results are reports: the issues in them were read about.
@@ -35,7 +38,7 @@ func readOutcomes(history []core.Message) (all []string) {
 			made, reports := false, false
 			if r, ok := p.(core.ToolResult); ok {
 				c := calls[r.CallID]
-				made = !r.IsError && (creates().MatchString(c.Name) && !strings.Contains(strings.ToLower(c.Name), "read") || command().MatchString(c.Args))
+				made = !r.IsError && (creates().MatchString(c.Name) && !strings.Contains(strings.ToLower(c.Name), "read") || makes([]byte(c.Args)))
 				reports = agent().MatchString(c.Name)
 			}
 			for s := range texts(p) {
@@ -68,8 +71,15 @@ func readOutcomes(history []core.Message) (all []string) {
 	return all
 }
 
-// near returns the text around a place.
-func near(s string, at int) string {
-	const around = 100 // bytes
-	return s[max(0, at-around):min(len(s), at+around)]
+// makes reports whether the arguments of a call have a command that starts or creates something: a file's text has none.
+func makes(args []byte) bool {
+	for v := range toolcall.Values(args, toolcall.Command) {
+		if command().MatchString(cmp.Or(rawjson.Text(v), string(v))) {
+			return true
+		}
+	}
+	return aside().Match(args) || !rawjson.IsObject(args) && command().Match(args)
 }
+
+// near returns the text within 100 bytes of a place.
+func near(s string, at int) string { return s[max(0, at-100):min(len(s), at+100)] }

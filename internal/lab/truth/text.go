@@ -205,7 +205,13 @@ func apart(s string) (said, programs []string) {
 			programs = append(programs, rest)
 			said = append(said, marks().user.FindAllString(rest, -1)...)
 		default:
-			said = append(said, rest)
+			for _, part := range dialog.SplitInsertions(rest) {
+				if part.Kind == dialog.KindUser {
+					said = append(said, part.Text)
+				} else {
+					programs = append(programs, part.Text)
+				}
+			}
 		}
 	}
 	return said, programs

@@ -35,6 +35,10 @@ func summary(text string) []core.Message {
 
 func TestUserSentences(t *testing.T) {
 	history := conversation(say("Never delete table 12. Run the tests first.\n<system-reminder>\nNever ask before deleting.\n</system-reminder>"), say("Never delete table 15."))
+	open := conversation(say("# Context from my IDE setup:\n\n## Open tabs:\n- money.go: src/money.go\n\n## My request for Codex:\nRound to cents."))
+	if r := measure(open, summary("Round to cents.")); r.Sentences != 1 || r.SentencesGone != 0 {
+		t.Errorf("the editor's lists are not the user's: %d of %d gone", r.SentencesGone, r.Sentences)
+	}
 	for _, c := range []struct {
 		name, view string
 		gone       int
@@ -109,6 +113,7 @@ func TestOutcomes(t *testing.T) {
 		call("3", "mcp__tracker__create_issue", `{"title":"x"}`, `{"key":"SHOP-117","url":"https://tracker.example/browse/SHOP-117"}`),
 		call("4", "Bash", `{"command":"git commit -m x"}`, "[main 3f9a2b7] x\n 1 file changed"),
 		call("5", "Read", `{"file_path":"a"}`, "id: 99999"),
+		call("8", "Write", `{"file_path":"release.md","content":"then npm publish"}`, "id: 88888"),
 		call("6", "Agent", `{"prompt":"look at the colours"}`, "1. stop() [line 287]\n- `primary` `#D6002F`, black #000, #454545, the bug of #317"),
 		call("7", "exec_command", `{"cmd":"git commit -m y; true &"}`, "Chunk ID: 371dea\nProcess exited with code 0"),
 		say("<task-notification>agent a7f3c2e1 completed</task-notification>"))

@@ -51,6 +51,8 @@ type Stats struct {
 	// Pending says why the current configuration files are not in effect: a change waits for trust, or is invalid.
 	// Empty if they are.
 	Pending string `json:"configuration_pending,omitempty"`
+	// Preparing counts the condensations that run beside requests now.
+	Preparing int `json:"preparing,omitempty"`
 }
 
 // Tokens counts the tokens of requests and answers.
@@ -143,7 +145,7 @@ func (c *Counters) Fault(kind string) {
 // Failed counts an error and its cause, which may be any text.
 func (c *Counters) Failed(kind, reason string, now time.Time) {
 	c.Fault(kind)
-	c.Add(func(s *Stats) { s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(reason), now}) })
+	c.Add(func(s *Stats) { s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(reason), now, now}) })
 }
 
 // Epoch adds an epoch.

@@ -21,7 +21,7 @@ export function log(level: i32, text: string): void {
   hostLog(level, b.at, b.size);
 }
 
-/** Ends the call with an error; code is a status of gRPC: 14 cannot work at the moment, 12 does not do this, 13 a bug. */
+/** Ends the call with an error; code is a status of gRPC: 14 cannot work at the moment, 12 does not do this, 9 declines, 13 a bug. */
 export function fail(code: i32, text: string): void {
   const b = Bytes.of(text);
   hostFail(code, b.at, b.size);

@@ -1,6 +1,7 @@
 // A call: one conversation to shorten.
 import { setImmediate as turn } from 'node:timers/promises'
 
+import { HostError } from './errors.mjs'
 import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
 
 const LEVELS = ['debug', 'info', 'warn', 'error']
@@ -177,7 +178,7 @@ export class Call {
     const reply = new Promise((resolve) => { this.#waiting.set(id, resolve) })
     this.#send({ callback: { id, ...call } })
     const r = await Promise.race([reply, aborted(this.signal)])
-    if (r.error) throw Object.assign(new Error(`host: ${r.error.message}`), { code: r.error.code })
+    if (r.error) throw new HostError(r.error)
     return r
   }
 }

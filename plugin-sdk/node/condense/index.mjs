@@ -22,7 +22,7 @@ import { fileURLToPath } from 'node:url'
 
 import { describe } from './settings.mjs'
 
-export { InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
+export { HostError, InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
 
 // The cookie is not a secret: it shows that a host, not a user, started the program.
 const COOKIE = ['CONDENSE_PLUGIN_COOKIE', '8e9d1f52-4c0b-4d77-9f6b-c3c2b1d7a6e0']

@@ -8,7 +8,7 @@ import grpc from '@grpc/grpc-js'
 
 import { Call } from './call.mjs'
 import { newCertificate } from './certificate.mjs'
-import { InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
+import { HostError, InvalidRequest, Unavailable, Unsupported } from './errors.mjs'
 import { service } from './protocol.mjs'
 import { configure, describe } from './settings.mjs'
 
@@ -108,6 +108,9 @@ function provider(strategy, home) {
 function failure(err, home) {
   const known = STATUS.find(([type]) => err instanceof type)
   if (known) return { code: known[1], details: err.message }
+  if (err instanceof HostError && !['CODE_UNSUPPORTED', 'CODE_INVALID'].includes(err.code)) { // a model failed, and not this code
+    return { code: grpc.status.FAILED_PRECONDITION, details: err.message }
+  }
   const text = String(err?.message ?? err) + place(err, home)
   log('error', `the strategy failed: ${text}`, { error: String(err?.stack ?? err) })
   return { code: grpc.status.UNKNOWN, details: text }

@@ -17,7 +17,7 @@ import traceback
 import grpc
 
 from . import condense_pb2 as pb
-from .call import Call, Cancelled, InvalidRequest, Unavailable, Unsupported
+from .call import Call, Cancelled, HostError, InvalidRequest, Unavailable, Unsupported
 
 SDK = f"condense-python 0.1.0, Python {platform.python_version()}"
 
@@ -192,6 +192,8 @@ def _fail(context, err):
     for kind, code in STATUS:
         if isinstance(err, kind):
             context.abort(code, str(err))
+    if isinstance(err, HostError) and err.code not in (pb.CallbackError.CODE_UNSUPPORTED, pb.CallbackError.CODE_INVALID):
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(err))  # a model failed, and not this code
     text = f"{type(err).__name__}: {err}{_place(err)}"
     _log("error", f"the strategy failed: {text}", error="".join(traceback.format_exception(type(err), err, _outside(err.__traceback__))))
     context.abort(grpc.StatusCode.UNKNOWN, text)

@@ -262,7 +262,7 @@ pub fn generate(model: &str, system: &str, prompt: &str, max_tokens: u64) -> Res
     Err("the host answered something else".to_string())
 }
 
-/// Ends the call with an error; code is a status of gRPC: 14 cannot work at the moment, 12 does not do this, 13 a bug.
+/// Ends the call with an error; code is a status of gRPC: 14 cannot work at the moment, 12 does not do this, 9 declines, 13 a bug.
 pub fn fail(code: i32, text: &str) -> ! {
     unsafe { host_fail(code, text.as_ptr(), text.len()) }
     std::process::abort()
@@ -323,7 +323,7 @@ pub fn serve(s: &Strategy, data: &[u8]) -> u64 {
     };
     match (s.condense)(&call) {
         Ok(edit) => give(edit.0),
-        Err(text) => fail(2, &text),
+        Err(text) => fail(9, &text),
     }
 }
 

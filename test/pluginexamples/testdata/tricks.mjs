@@ -66,6 +66,7 @@ const tricks = {
     const sizes = await call.count(Array(50_000).fill(item))
     say(call, String(sizes.filter((n) => n === 3).length))
   },
+  ask: (call) => call.generate({ input: [{ messages: { first: call.messages[0].id } }] }),
   count_wrong: (call) => call.count([{ messages: { first: 'nobody' } }]),
   tell: (call, settings) => {
     console.log('to standard output')

@@ -116,6 +116,7 @@ TRICKS = {
     "exit": lambda call, settings: os._exit(3),
     "wait": wait,
     "waiting": lambda call, settings: say(call, f"{waiting} calls"),
+    "ask": lambda call, settings: call.generate(pb.Generate(input=[pb.GenerateInput(messages=pb.MessageRange(first=call.messages[0].id))])),
     "echo": lambda call, settings: say(call, call.messages[0].parts[0].text),
     "start": start,
     "about": about,

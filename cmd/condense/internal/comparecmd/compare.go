@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -37,14 +35,13 @@ type comparison struct {
 	seed                                uint64
 	jobs, rounds, repeat                int
 	roundsFormat                        string
-	maxUSD                              float64
-	yes, perMode, quiet                 bool
+	perMode, quiet                      bool
 	byFolder                            bool
 	replay                              bool
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
-	asked                               struct{ reader, author string }
+	asked                               cli.Reading
 	others                              othersFlags
 }
 
@@ -68,6 +65,7 @@ A strategy is, with commas between several:
   NAME+NAME         one after the other
   profile:NAME      the chain of a profile
   mode:NAME         the chain of a mode
+  recorded          the agent's own compaction, where a session records one (--budgets real)
   LABEL=...         any of these under another name
   all               every preset of the built-in strategies that needs no language model, and masking
                     of as many old results as the budget requires
@@ -77,7 +75,8 @@ earlier in the list, leaves as its budget. LABEL=external["program","argument"] 
 {"messages"}. Its output is measured whether or not it is valid.
 
 With --reader, a model writes questions about each session, other calls answer them from every strategy's result, and the
-first model grades the answers without knowing their strategy. The cost is printed first.
+first model grades the answers without knowing their strategy. The cost is printed first. Strategies that name no model
+have the reader's. The default is smart/balanced,headtail,recorded,native,handover.
 
 With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
 settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
@@ -88,7 +87,7 @@ them.`,
   condense compare sessions/ --replay --prices claude-opus-5-5
   condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
   condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
-  condense compare sessions/ --reader cheap --author strong --budgets 12% --strategies smart,slidingwindow
+  condense compare sessions/ --reader cheap --author strong --recall 5k --strategies smart,slidingwindow
   condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
   condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
   condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
@@ -96,6 +95,7 @@ them.`,
 	}
 	c.sharedFlags(cmd)
 	c.others.add(cmd)
+	c.asked.AddFlags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&c.strategies, "strategies", nil, "`list` of strategies (default: the providers of the configuration, and a few built-in ones)")
 	f.StringSliceVar(&c.budgets, "budgets", nil, "`shares` of the tokens before the cut that may be left, such as 25%; real for the size that recorded compactions left (default: 10%,25%,50%)")
@@ -110,12 +110,8 @@ them.`,
 	f.StringArrayVar(&c.policies, "policies", nil, "with --replay, `list` of policies (default: the usual ones)")
 	f.StringSliceVar(&c.tariffs, "prices", nil, "with --replay, `models` whose prices and prompt caches count; /1h after one for entries of an hour (default: "+strings.Join(tariffs, ",")+")")
 	f.IntVar(&c.fixed, "fixed", lab.AssumedFixed, "with --replay, `tokens` of the system prompt and the tools where a session records none")
-	f.Float64Var(&c.maxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVar(&c.byFolder, "by-folder", false, "intervals over folders, or projects in names such as PROJECT--NAME: sessions of one are alike")
-	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask before spending money")
 	f.BoolVar(&c.perMode, "per-mode", false, "also print a table for every mode")
-	f.StringVar(&c.asked.reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
-	f.StringVar(&c.asked.author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile whose language model providers use that name none")
 	f.StringVar(&a.Model, "model", "", "`name` of the language model for providers whose settings name none")
 	cli.Complete(cmd, "output", reportFormats)
@@ -141,7 +137,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if c.replay {
 		return replay(a, cmd, c, paths)
 	}
-	if c.asked.reader != "" || c.asked.author != "" {
+	if c.asked.Asked(cmd) {
 		return interview(a, cmd, c, paths)
 	}
 	if len(c.policies) > 0 || len(c.tariffs) > 0 || cmd.Flags().Changed("fixed") {
@@ -226,7 +222,7 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	models := a.Models()
 	models.Own = own
 	return h, &strategies.Opener{
-		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Path: cli.FromHere,
+		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Model: a.Model, Path: cli.FromHere,
 		Models: resolver.NewModels(conf, models),
 	}, nil
 }
@@ -268,7 +264,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
 	opts := &lab.Options{
 		Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, Repeat: c.repeat,
-		ByFolder: c.byFolder, RoundsFormat: c.roundsFormat, MaxUSD: c.maxUSD,
+		ByFolder: c.byFolder, RoundsFormat: c.roundsFormat, MaxUSD: c.asked.MaxUSD,
 	}
 	for _, text := range c.modeOf {
 		rule, err := lab.ParseModeRule(text)
@@ -311,8 +307,8 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	if c.repeat < 1 && cmd.Flags().Changed("repeat") {
 		return nil, nil, cli.Usage(cmd, "--repeat: %d is less than 1", c.repeat)
 	}
-	if !(c.maxUSD >= 0) {
-		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.maxUSD)
+	if !(c.asked.MaxUSD >= 0) {
+		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.asked.MaxUSD)
 	}
 	if c.tokenizer != "" {
 		if _, err := tokens.Open(c.tokenizer); err != nil {
@@ -331,22 +327,6 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 			return nil, nil, cli.Usage(cmd, "--fail-on: %s needs --against: it is about a difference", cond.Text)
 		}
 	}
-	opts.Cache, err = c.cacheDir()
+	opts.Cache, err = cli.CacheDir(c.cache)
 	return opts, conditions, err
-}
-
-// cacheDir returns the folder of the cache, or "" for none. Without a home folder there is no default.
-func (c *comparison) cacheDir() (string, error) {
-	switch c.cache {
-	case "none":
-		return "", nil
-	case "":
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return "", nil //nolint:nilerr // see above
-		}
-		return filepath.Join(dir, "condense", "compare"), nil
-	default:
-		return c.cache, os.MkdirAll(c.cache, 0o700)
-	}
 }

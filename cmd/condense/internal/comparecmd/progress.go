@@ -39,7 +39,7 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	if opts.Repeat > 1 {
 		term.Printf(a.Stderr, "strategies that ask a language model run %d times at every cut, in rounds and with canaries (--repeat)\n", opts.Repeat)
 	}
-	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
+	if u.USD == 0 && u.Unpriced == 0 || c.asked.Yes || c.asked.MaxUSD > 0 {
 		return nil
 	}
 	costly, free := priced(plan, strategies)
@@ -145,7 +145,10 @@ func (p *progress) show(s lab.Progress) {
 		return
 	}
 	p.last = time.Now()
-	text := p.doing + fmt.Sprintf("%s of %s, %s", size.Group(s.Done), size.Plural(s.Total, "session"), size.Plural(s.Rows, "result"))
+	text := p.doing + fmt.Sprintf("%s of %s", size.Group(s.Done), size.Plural(s.Total, "session"))
+	if s.Rows > 0 {
+		text += ", " + size.Plural(s.Rows, "result")
+	}
 	if s.Cached > 0 {
 		text += fmt.Sprintf(" (%s in the cache)", size.Group(s.Cached))
 	}

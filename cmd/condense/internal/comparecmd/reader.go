@@ -1,8 +1,8 @@
 package comparecmd
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -19,28 +19,12 @@ import (
 // readerBudget is the default budget, without --budgets and --windows.
 const readerBudget = "12%"
 
+// readers are the strategies that readers are asked about by default, after those of the configuration.
+var readers = []string{"smart/balanced", "headtail", lab.RecordedModel, "native", "handover"}
+
 // interview compares strategies by the questions that a reader can still answer.
 func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
-	for flag, set := range map[string]bool{
-		"rounds": c.rounds > 0, "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
-		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
-	} {
-		if set {
-			return cli.Usage(cmd, "--%s has no meaning with --reader", flag)
-		}
-	}
-	if c.asked.reader == "" {
-		return cli.Usage(cmd, "--author needs --reader")
-	}
-	if len(c.budgets) == 0 && len(c.windows) == 0 {
-		c.budgets = []string{readerBudget}
-	}
-	switch c.output {
-	case "table", "md", "json":
-	default:
-		return cli.Usage(cmd, "--output: with --reader there are table, md and json")
-	}
-	opts, _, err := c.options(cmd)
+	opts, err := c.interviewOptions(cmd)
 	if err != nil {
 		return err
 	}
@@ -48,26 +32,22 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if err != nil {
 		return err
 	}
+	a.Model = cmp.Or(a.Model, c.asked.Reader)
 	h, open, err := opener(a, cmd, c)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	o := &lab.ReaderOptions{Options: *opts}
+	if err := c.asked.Options(cmd, open.Models, o); err != nil {
+		return err
+	}
+	open.Usual = readers
 	set, err := open.Open(cmd.Context(), c.strategies)
 	if err != nil {
 		return cli.Usage(cmd, "--strategies: %w", err)
 	}
-	o := &lab.ReaderOptions{Options: *opts}
-	if o.Reader, err = open.Models.Model("", c.asked.reader); err != nil {
-		return cli.Usage(cmd, "--reader: %w", err)
-	}
-	o.Author = o.Reader
-	if c.asked.author != "" {
-		if o.Author, err = open.Models.Model("", c.asked.author); err != nil {
-			return cli.Usage(cmd, "--author: %w", err)
-		}
-	}
-	if err := agreeToRead(a, cmd, c, items, set.Strategies, o); err != nil {
+	if err := c.asked.Agree(a, cmd, items, set.Strategies, o); err != nil {
 		return err
 	}
 	p := newProgress(a, c.quiet)
@@ -80,14 +60,12 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if err == nil && r.Sessions == 0 {
 		err = errors.New("no session could be read")
 	}
-	for _, s := range r.Skipped {
-		term.Printf(a.Stderr, "skipped %s: %s\n", s.Name, s.Reason)
-	}
+	c.asked.SkippedBy(a, r)
 	var b strings.Builder
 	if c.output == "json" {
 		err = errors.Join(err, r.WriteJSON(&b))
 	} else if r.Sessions > 0 {
-		writeReader(&b, r, c.output == "md", term.Width(a.Stdout))
+		writeReader(&b, r, c, term.Width(a.Stdout))
 	}
 	text := b.String()
 	if c.output == "json" {
@@ -101,66 +79,44 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	return errors.Join(err, printed)
 }
 
-// agreeToRead prints the maximum cost of the questions and answers, and asks for agreement if it is not zero.
-func agreeToRead(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, o *lab.ReaderOptions) error {
-	n, u, err := lab.PlanInterview(cmd.Context(), items, strategies, o)
-	if err != nil || u.Calls == 0 {
-		return err
+// interviewOptions returns the checked options of the flags.
+func (c *comparison) interviewOptions(cmd *cobra.Command) (*lab.Options, error) {
+	for flag, set := range map[string]bool{
+		"rounds": c.rounds > 0, "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
+		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
+	} {
+		if set {
+			return nil, cli.Usage(cmd, "--%s has no meaning with --reader", flag)
+		}
 	}
-	term.Printf(a.Stderr, "%s to read: at most %s\n", size.Plural(n, "session"), cli.UsageText(u))
-	if u.USD == 0 && u.Unpriced == 0 || c.yes || c.maxUSD > 0 {
-		return nil
+	if len(c.budgets) == 0 && len(c.windows) == 0 {
+		c.budgets = []string{readerBudget}
 	}
-	if !term.IsTerminal(a.Stdin) {
-		return cli.Usage(cmd, "a reader would spend money: agree with --yes, or limit it with --max-cost")
+	switch c.output {
+	case "table", "md", "json":
+	default:
+		return nil, cli.Usage(cmd, "--output: with --reader there are table, md and json")
 	}
-	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
-		return errors.New("not agreed; nothing was spent")
-	}
-	return nil
+	opts, _, err := c.options(cmd)
+	return opts, err
 }
 
 // writeReader writes a table for every budget.
-func writeReader(w io.Writer, r *lab.ReaderReport, md bool, width int) {
+func writeReader(w io.Writer, r *lab.ReaderReport, c *comparison, width int) {
 	for _, budget := range r.Budgets {
-		heads := []string{"strategy", ">tokens", ">answered"}
-		for _, k := range r.Kinds {
-			heads = append(heads, ">"+k)
+		heads, rows := r.Table(budget)
+		table := term.NewTable(heads...)
+		for _, row := range rows {
+			table.Row(row...)
 		}
-		table := term.NewTable(append(heads, ">wrong", ">could go on")...)
-		var names []string
-		lines := map[string]*struct{ n, tokens, wrong, yes, partly int }{}
-		for i := range r.Answers {
-			x := &r.Answers[i]
-			if x.Budget != budget {
-				continue
-			}
-			l := lines[x.Strategy]
-			if l == nil {
-				l = &struct{ n, tokens, wrong, yes, partly int }{}
-				lines[x.Strategy] = l
-				names = append(names, x.Strategy)
-			}
-			l.n, l.tokens, l.wrong = l.n+1, l.tokens+x.Tokens, l.wrong+x.Wrong
-			switch x.GoOn {
-			case "yes":
-				l.yes++
-			case "partly":
-				l.partly++
-			}
-		}
-		for _, name := range names {
-			l := lines[name]
-			row := []any{name, size.Group(l.tokens / l.n), r.Answered(budget, name, "")}
-			for _, k := range r.Kinds {
-				row = append(row, r.Answered(budget, name, k))
-			}
-			table.Row(append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))...)
-		}
-		printTable(w, table, "budget "+budget+": questions answered", md, width)
+		printTable(w, table, "budget "+budget+": questions answered", c.output == "md", width)
 	}
 	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. In brackets a 95 %% interval over sessions; one reader a view: differences\nunder 0.05 are noise.\n",
 		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))
+	if c.asked.Recall != "0" {
+		term.Printf(w, "+ recall: up to %s tokens of a session; recalled is the mean, in vain are recalls that returned nothing. Only views with\n"+
+			"numbers have it.\n", c.asked.Recall)
+	}
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Hinder != "" {
 			term.Printf(w, "hindered by %s in %s: %s\n", x.Strategy, plain.Line(x.Session), plain.Line(x.Hinder))

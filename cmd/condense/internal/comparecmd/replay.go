@@ -53,7 +53,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	}
 	policies = append(policies, peers.policies()...)
 	for i := range policies {
-		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.yes {
+		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.asked.Yes {
 			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and the cost is not known in advance: agree with --yes", policies[i].Name)
 		}
 	}
@@ -73,7 +73,7 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 // replayOptions checks the flags of a replay.
 func (c *comparison) replayOptions(cmd *cobra.Command) (*lab.ReplayOptions, error) {
 	for flag, set := range map[string]bool{
-		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.maxUSD > 0,
+		"budgets": len(c.budgets) > 0, "rounds": c.rounds > 0, "strategies": len(c.strategies) > 0, "write-modes": c.writeModes != "", "against": c.against != "", "repeat": cmd.Flags().Changed("repeat"), "max-cost": c.asked.MaxUSD > 0,
 	} {
 		if set {
 			return nil, cli.Usage(cmd, "--%s has no meaning with --replay, which has --policies, --prices and --windows", flag)

@@ -199,7 +199,7 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 	slices.SortStableFunc(in.Largest, func(a, b large) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	in.Largest = in.Largest[:min(top, len(in.Largest))]
 	for i := range in.Largest {
-		in.Largest[i].Excerpt = excerpt(describe(at[in.Largest[i].ID].Parts))
+		in.Largest[i].Excerpt = excerpt(describe(at[in.Largest[i].ID].Parts, excerpt, " | "))
 	}
 	in.Duplicates = append(in.Duplicates, copies.found()...)
 	in.Duplicates = in.Duplicates[:min(top, len(in.Duplicates))]

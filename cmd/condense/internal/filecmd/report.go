@@ -134,6 +134,7 @@ type managed struct {
 	*condense.Report
 	Vendor *vendorCount  `json:"vendor,omitempty"`
 	Truth  *truth.Report `json:"truth,omitempty"` // nil if nothing changed, or nobody reads the report
+	steps  bool          // print the steps of each provider, too
 }
 
 // manage manages the conversation for its next turn. If the report has a reader, it holds the view against the original messages.
@@ -171,7 +172,9 @@ func printReport(w io.Writer, name, format, to, request string, readers []string
 		t := term.NewTable("", "", "")
 		for _, at := range r.Attempts {
 			t.Row(at.Provider, at.Outcome, attemptText(&at))
-			addSteps(t, at.Steps)
+			if r.steps {
+				addSteps(t, at.Steps)
+			}
 		}
 		_ = term.PrintText(w, "\n"+t.Text("  "))
 	}

@@ -216,7 +216,7 @@ threshold or nothing can be saved, it is written unchanged and the exit code is 
 	cmd.MarkFlagsMutuallyExclusive("force", "overflow")
 	f.StringVar(&r.log, "log", "", "print log messages of plugins and of the host from this `level` up: "+strings.Join(cli.LogLevels, ", "))
 	cli.Complete(cmd, "log", cli.LogLevels)
-	f.BoolVarP(&r.loud, "verbose", "v", false, "the same as --log info")
+	f.BoolVarP(&r.loud, "verbose", "v", false, "report each step of the providers, and the same as --log info")
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "no report on standard error")
 	return cmd
 }
@@ -407,6 +407,7 @@ func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, resul
 		err = errors.Join(err, printReportJSON(reportTo, result))
 	}
 	if result != nil && !r.quiet {
+		result.steps = r.loud || r.log != ""
 		printReport(a.Stderr, r.file.In, r.file.Document.Format, r.format(), request, r.sel.readers, result)
 	}
 	if !r.toFile() {

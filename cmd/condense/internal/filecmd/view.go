@@ -24,18 +24,19 @@ func viewCommand(a *cli.App) *cobra.Command {
 	var (
 		format, to  string
 		all, asJSON bool
+		full        bool
 		only        only
 	)
 	cmd := &cobra.Command{
 		Use:   "view FILE|-",
 		Short: "Show what would be sent to the model",
-		Long: `view lists the messages that would be sent to the model, one per line: number, ID, role and beginning. With --to it
-writes them in another format, for example a model's API. With --all it also lists the hidden messages, with the
-condensation that hides each, and finally the ones that rewinds dropped.`,
+		Long: `view lists the messages that would be sent to the model, one per line: number, ID, role and beginning. With --full it
+prints them whole, with --to in another format, for example a model's API. With --all it also lists the hidden messages,
+with the condensation that hides each, and finally the ones that rewinds dropped.`,
 		Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to != "" && (all || asJSON || only != nil) {
-				return cli.Usage(cmd, "--to cannot be combined with --all, --only or --json")
+			if to != "" && (all || full || asJSON || only != nil) {
+				return cli.Usage(cmd, "--to cannot be combined with --all, --only, --full or --json")
 			}
 			if to != "" && !slices.Contains(cli.FormatNames(), to) {
 				return cli.Usage(cmd, "--to: no format %q; there are %s", to, strings.Join(cli.FormatNames(), ", "))
@@ -50,7 +51,7 @@ condensation that hides each, and finally the ones that rewinds dropped.`,
 			case asJSON:
 				return term.PrintJSON(a.Stdout, listing(d, all, only))
 			}
-			printView(a.Stdout, d, all, only)
+			printView(a.Stdout, d, all, full, only)
 			return nil
 		},
 	}
@@ -60,6 +61,7 @@ condensation that hides each, and finally the ones that rewinds dropped.`,
 	cmd.Flags().Var(&only, "only", "list only these `parts`: "+strings.Join(onlyParts, ", ")+", separated by commas")
 	cli.Complete(cmd, "only", onlyParts)
 	cmd.Flags().BoolVar(&all, "all", false, "list hidden messages too")
+	cmd.Flags().BoolVar(&full, "full", false, "print the whole text of each message")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -115,9 +117,20 @@ func listing(d *transcript.Document, all bool, only only) []viewLine {
 	return lines
 }
 
-func printView(w io.Writer, d *transcript.Document, all bool, only only) {
+func printView(w io.Writer, d *transcript.Document, all, full bool, only only) {
+	text, between := excerpt, " | "
+	if full {
+		text, between = plain.Text, "\n"
+	}
+	show := func(number, id string, role core.Role, note, text string) {
+		if full {
+			_ = term.PrintText(w, fmt.Sprintf("--- %s\n%s\n", strings.Join(strings.Fields(number+" "+string(role)+" "+note), " "), text))
+			return
+		}
+		term.Printf(w, "%5s %-10s %-9s %s%s\n", number, id, role, note, text)
+	}
 	if d.System != "" && !only.choosesMessages() {
-		term.Printf(w, "%5s %-10s %-9s %s\n", "", "", "system", excerpt(d.System))
+		show("", "", "system", "", text(d.System))
 	}
 	for _, l := range listing(d, all, only) {
 		number := ""
@@ -138,7 +151,7 @@ func printView(w io.Writer, d *transcript.Document, all bool, only only) {
 		if l.Message.Protected {
 			note = "protected: " + note
 		}
-		term.Printf(w, "%5s %-10s %-9s %s%s\n", number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts))
+		show(number, short(l.Message.ID), l.Message.Role, note, describe(l.Message.Parts, text, between))
 	}
 }
 
@@ -150,30 +163,30 @@ func short(id string) string {
 	return id
 }
 
-// describe describes parts in one line.
-func describe(parts []core.Part) string {
+// describe describes parts, with text for each text.
+func describe(parts []core.Part, text func(string) string, between string) string {
 	var s []string
 	for _, p := range parts {
 		switch p := p.(type) {
 		case core.Text:
-			s = append(s, excerpt(string(p)))
+			s = append(s, text(string(p)))
 		case core.ToolCall:
-			s = append(s, "call "+p.Name+" "+excerpt(p.Args))
+			s = append(s, "call "+p.Name+" "+text(p.Args))
 		case core.ToolResult:
 			verb := "result "
 			if p.IsError {
 				verb = "error "
 			}
-			s = append(s, verb+describe(p.Content))
+			s = append(s, verb+describe(p.Content, text, between))
 		case core.Image:
 			s = append(s, "[image "+p.MediaType+"]")
 		case core.Reasoning:
-			s = append(s, "[reasoning] "+excerpt(p.Text))
+			s = append(s, "[reasoning] "+text(p.Text))
 		case core.Opaque:
 			s = append(s, "["+p.Kind+"]")
 		}
 	}
-	return strings.Join(s, " | ")
+	return strings.Join(s, between)
 }
 
 // excerpt returns the beginning of s as one clean line.

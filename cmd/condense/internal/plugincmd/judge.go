@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,8 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/resolver"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -30,6 +33,8 @@ type judging struct {
 
 	floors, out, as string
 	sessions        []string
+	asked           cli.Reading
+	readers         *lab.ReaderOptions // nil if none are asked
 }
 
 // judgeFormats are the formats of a card.
@@ -59,7 +64,10 @@ shorten recorded sessions to a quarter. The first line of the card is the verdic
 Then: conformance and in how many cases it acted, its own share of the saving apart from that of truncation, how much it
 keeps of what was needed later, by mode, against the built-in strategies in the same chain and at the size that it
 leaves by itself, with paired intervals; time per MB of content (median and 95th percentile), the peak of its memory, and
-what it is worse at. Language models are replaced by one that selects sentences and costs nothing.
+what it is worse at. Language models of the plugin are replaced by one that selects sentences and costs nothing.
+
+With --reader, a model of the configuration also answers questions about each session, as with 'compare --reader', if the
+verdict is "works". The highest cost is printed first.
 
 A file judge.yaml in the working folder, or that of --floors, has floors:
 
@@ -74,6 +82,7 @@ A file judge.yaml in the working folder, or that of --floors, has floors:
 It exits with 0 if the verdict is "works" and every floor is met, and with 1 if not.`,
 		Example: `  condense plugin judge ./condense-tidy
   condense plugin judge tidy --as markdown -o CARD.md
+  condense plugin judge tidy --reader cheap --recall 5k --sessions 'recorded/*.jsonl'
   condense plugin judge ./plugin.py --folder . --floors ci/judge.yaml --sessions 'recorded/*.jsonl'`,
 		Args: cli.Arguments(1, 1, "want one plugin, by its path or its name in the configuration; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -89,6 +98,7 @@ It exits with 0 if the verdict is "works" and every floor is met, and with 1 if 
 	f.StringArrayVar(&j.sessions, "sessions", []string{"demo:"}, "recorded `sessions`, as 'compare' takes them; may be given again")
 	f.StringVar(&j.as, "as", "text", "`form` of the card: text, json, html, markdown")
 	f.StringVarP(&j.out, "output", "o", "", "`file` to write to (default: standard output)")
+	j.asked.AddFlags(cmd)
 	f.BoolVarP(&j.verbose, "verbose", "v", false, "print what the plugin logs")
 	cli.Complete(cmd, "as", names)
 	return cmd
@@ -111,7 +121,20 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 	if err != nil {
 		return err
 	}
-	card, err := judge(cmd.Context(), a, trial, items)
+	if j.asked.Asked(cmd) {
+		_, conf, err := a.LoadPlugins()
+		if err != nil {
+			return err
+		}
+		j.readers = &lab.ReaderOptions{Options: judgeOptions}
+		if j.readers.Cache, err = cli.CacheDir(""); err != nil {
+			return err
+		}
+		if err := j.asked.Options(cmd, resolver.NewModels(conf, a.Models()), j.readers); err != nil {
+			return err
+		}
+	}
+	card, err := judge(cmd, a, j, trial, items)
 	if err != nil {
 		return err
 	}
@@ -166,7 +189,8 @@ func (j *judging) target(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error)
 }
 
 // judge runs everything and returns the card, without floors. The error is of the run: whatever the plugin does is on the card.
-func judge(ctx context.Context, a *cli.App, trial *plugins.Trial, items []lab.Item) (_ *judgeCard, err error) {
+func judge(cmd *cobra.Command, a *cli.App, j *judging, trial *plugins.Trial, items []lab.Item) (_ *judgeCard, err error) {
+	ctx := cmd.Context()
 	plugin, err := trial.Open()
 	if err != nil {
 		return nil, err
@@ -178,21 +202,46 @@ func judge(ctx context.Context, a *cli.App, trial *plugins.Trial, items []lab.It
 		return nil, err
 	}
 	trial.Remember(d)
+	w := &watch{process: plugin}
+	list, err := judgeStrategies(ctx, a, w)
+	if err != nil {
+		return nil, err
+	}
+	read := slices.DeleteFunc(slices.Clone(list), func(s lab.Strategy) bool { return s.Name == judgedAlone || s.SizeOf != "" })
+	if j.readers != nil {
+		if err := j.asked.Agree(a, cmd, items, read, j.readers); err != nil {
+			return nil, err
+		}
+	}
 	card := &judgeCard{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.Told(), ReadyMS: millis(time.Since(begun))}
 	report := coretest.Examine(ctx, plugin)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	card.conform(report, findingsOf(report))
-	w := &watch{process: plugin}
-	measured, err := judgeSessions(ctx, a, w, items)
+	measured, err := lab.Run(ctx, items, list, &judgeOptions)
 	if err != nil {
 		return nil, err
 	}
 	card.watched(w)
 	card.measured(measured)
 	card.conclude(w)
-	return card, nil
+	if j.readers == nil {
+		return card, nil
+	}
+	if !card.Passed {
+		term.Printf(a.Stderr, "no reader is asked about a plugin whose verdict is %q\n", card.Verdict)
+		return card, nil
+	}
+	card.Readers, err = lab.Interview(ctx, items, read, j.readers)
+	if card.Readers != nil {
+		j.asked.SkippedBy(a, card.Readers)
+	}
+	if errors.Is(err, lab.ErrMaxCost) {
+		term.Printf(a.Stderr, "%v after %s\n", err, size.Plural(card.Readers.Sessions, "session"))
+		err = nil
+	}
+	return card, err
 }
 
 func judgeJSON(c *judgeCard) ([]byte, error) {

@@ -42,6 +42,8 @@ type judgeCard struct {
 	// Worse lists the measures in which the data show it behind a built-in strategy in the same chain.
 	Worse  []judgeLoss `json:"worse"`
 	Floors []floor     `json:"floors"`
+	// Readers has the answers of readers, if they were asked.
+	Readers *lab.ReaderReport `json:"readers,omitempty"`
 }
 
 // A judgeConformance is the result of the conformance suite.

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/size"
@@ -34,7 +35,7 @@ func (c *judgeCard) Lines() []judgeLine {
 	if r.PeakMemory > 0 {
 		memory = fmt.Sprintf("; %d MB of memory at most", (r.PeakMemory+1<<20-1)>>20)
 	}
-	return []judgeLine{
+	lines := []judgeLine{
 		{"verdict", c.Verdict + ": " + c.Why},
 		{"plugin", fmt.Sprintf("%s %s (%s); %s", c.Name, c.Version, c.SDK, c.May)},
 		{"conformance", fmt.Sprintf("%s, %d failed, %d declined; it acted in %d of %d; %s", size.Plural(k.Cases, "case"), k.Failed, k.Declined, k.Acted, k.Cases, deterministic)},
@@ -42,6 +43,15 @@ func (c *judgeCard) Lines() []judgeLine {
 			size.Plural(r.Sessions, "session"), r.Acted, r.Calls, r.Failed, r.Invalid, own)},
 		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, term.Number(c.ReadyMS))},
 	}
+	if r := c.Readers; r != nil {
+		text := fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered:", size.Plural(r.Sessions, "session"), r.Author, r.Reader, cli.UsageText(r.Usage))
+		_, rows := r.Table(r.Budgets[0])
+		for _, row := range rows {
+			text += fmt.Sprintf(" %s %v;", row[0], row[2])
+		}
+		lines = append(lines, judgeLine{"readers", strings.TrimRight(text, ";")})
+	}
+	return lines
 }
 
 // judgeHeads are the columns of the table by mode.
@@ -134,6 +144,17 @@ func judgeText(c *judgeCard) ([]byte, error) {
 		return nil, err
 	}
 	term.Printf(&b, "\n%s\n", judgeLegend)
+	if c.Readers != nil {
+		heads, rows := c.Readers.Table(c.Readers.Budgets[0])
+		t := term.NewTable(heads...)
+		for _, row := range rows {
+			t.Row(row...)
+		}
+		term.Printf(&b, "\n")
+		if err := term.PrintText(&b, t.Text("")); err != nil {
+			return nil, err
+		}
+	}
 	if notes := c.Notes(); len(notes) > 0 {
 		term.Printf(&b, "\n")
 		write(notes)

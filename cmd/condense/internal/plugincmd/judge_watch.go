@@ -31,8 +31,11 @@ var judgeBuiltins = []struct{ name, strategy, settings string }{
 // judgeTimeout limits a call on a recorded session, which has some 100,000 tokens.
 const judgeTimeout = 20 * time.Second
 
-// judgeSessions lets the plugin and the built-in strategies shorten recorded sessions to a quarter.
-func judgeSessions(ctx context.Context, a *cli.App, w *watch, items []lab.Item) (*lab.Report, error) {
+// judgeOptions shorten recorded sessions to a quarter.
+var judgeOptions = lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1}
+
+// judgeStrategies returns the plugin and the built-in strategies.
+func judgeStrategies(ctx context.Context, a *cli.App, w *watch) ([]lab.Strategy, error) {
 	open := func(strategy, settings string) (core.CondensationProvider, error) {
 		s, err := a.Strategies.Get(strategy)
 		if err != nil {
@@ -63,7 +66,7 @@ func judgeSessions(ctx context.Context, a *cli.App, w *watch, items []lab.Item) 
 		atSize.SizeOf = judgedAlone
 		list = append(list, chained(b.name, p), atSize)
 	}
-	return lab.Run(ctx, items, list, &lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1})
+	return list, nil
 }
 
 // A judgedPlugin is a plugin as package plugins opens it.

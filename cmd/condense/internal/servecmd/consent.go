@@ -8,9 +8,11 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/model"
 )
 
 // consent returns the value of --account for an agent, whose program is at a path: the user's keys are used only
@@ -45,17 +47,17 @@ func consent(a *cli.App, agent *agents.Agent, program, value string) string {
 	return value
 }
 
-// The assumed size of an account, in tokens.
+// The assumed sizes, in tokens: of a conversation that fills its window, of the question and of the longest account.
 const (
-	accountPrompt   = 160_000
-	accountQuestion = 700
-	accountAnswer   = 2_000
+	accountPrompt   = 200_000
+	accountQuestion = 1_100
+	accountAnswer   = 6_000
 )
 
 // priced are models with typical prices of an agent's models.
 var priced = map[string][]string{
-	agents.Anthropic: {"claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-5-5"},
-	agents.OpenAI:    {"gpt-5.6-terra", "gpt-5.6-sol"},
+	agents.Anthropic: {"claude-haiku-4-5", "claude-sonnet-5", "claude-opus-5-5"},
+	agents.OpenAI:    {"gpt-6-luna", "gpt-6-sol"},
 }
 
 // accountText says what accounts by the agent's own model do and cost; it is empty for other values.
@@ -64,7 +66,7 @@ func accountText(setting, value, agent string) string {
 		return ""
 	}
 	return "condense: " + setting + " has the agent's own model write an account of the conversation, about once each time that the window fills, with the agent's API key, never the login of a plan.\n" +
-		"condense: by the price table, with the conversation in the vendor's cache, one of " + size.Group(accountPrompt) + " tokens costs about " + accountCosts(agent) + "\n"
+		"condense: by the price table, with the conversation in the vendor's cache, one of " + size.Group(accountPrompt) + " tokens costs at most about " + accountCosts(agent) + "\n"
 }
 
 // accountCosts describes the cost of an account with models of the agent's vendors.
@@ -79,15 +81,18 @@ func accountCosts(agent string) string {
 	var parts []string
 	for _, api := range apis {
 		for _, name := range priced[api] {
-			m, err := config.Default().Model(name)
-			if err != nil {
-				continue
-			}
-			const million = 1e6
-			p := m.Price
-			cost := (accountPrompt*p.CacheRead + accountQuestion*p.Input + accountAnswer*p.Output) / million
-			parts = append(parts, size.Dollars(cost, 3)+" with "+name)
+			parts = append(parts, accountCost(name, accountPrompt, accountPrompt)+" with "+name)
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// accountCost returns the cost of an account of so many tokens, of which some are in the vendor's cache.
+func accountCost(name string, read, cached int) string {
+	m, err := config.Default().Model(name)
+	if err != nil {
+		return "?"
+	}
+	u := core.Usage{Calls: 1, InputTokens: read + accountQuestion, CachedTokens: cached, OutputTokens: accountAnswer}
+	return size.Dollars(model.Info{Price: m.Price, Tiers: m.Tiers}.Charge(u).USD, 3)
 }

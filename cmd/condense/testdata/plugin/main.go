@@ -44,7 +44,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last  int    `json:"last" was:"recent" doc:"Messages to keep at the end."`
-	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|deaf|protected|empty|env|ask|nothing|code|words|results"`
+	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|nothing|code|words|results"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
 

@@ -32,12 +32,13 @@ const (
 	Done
 	Failures
 	Files
+	Facts
 	Commands
 	Notes
 	sections
 )
 
-var titles = [sections]string{"Request", "State now", "Next step", "Open", "Constraints", "Decisions", "Done", "Failures", "Files", "Commands", "Notes"}
+var titles = [sections]string{"Request", "State now", "Next step", "Open", "Constraints", "Decisions", "Done", "Failures", "Files", "Facts", "Commands", "Notes"}
 
 // An Item is one statement.
 type Item struct {
@@ -53,6 +54,7 @@ type Account struct {
 	Changed []string // withdrawn by the last update, with the reasons
 	Marks   []string // of the newest messages that it covers
 	last    int      // the highest number that was given
+	old     int      // the same of the account that was read
 }
 
 const (
@@ -147,6 +149,7 @@ func Read(text string) *Account {
 			a.last = max(a.last, n)
 		}
 	}
+	a.old = a.last
 	// A handle is of the items above it, too.
 	for k := len(a.Items) - 2; k >= 0; k-- {
 		if next := &a.Items[k+1]; a.Items[k].Handle == "" && a.Items[k].Section == next.Section {
@@ -173,16 +176,21 @@ func (a *Account) sort() {
 	slices.SortStableFunc(a.Items, func(x, y Item) int { return cmp.Or(cmp.Compare(x.Section, y.Section), cmp.Compare(x.Number, y.Number)) })
 }
 
-// first are the sections whose oldest items go first where there is no room, and then the others.
-var first = [2][]Section{{Notes, Commands, Done, Files, Failures}, {Decisions, Open, State, Next, Constraints, Request}}
+// first are the sections whose items go first where there is no room, and then the others.
+var first = [2][]Section{{Notes, Commands, Done, Facts, Files, Failures}, {Decisions, Open, State, Next, Constraints, Request}}
 
-// Fit leaves out items until the account has at most so many tokens, and returns their number: the oldest
-// finished ones first, from the largest section; binding and open ones only if nothing else is left.
+// Fit leaves out handles and then items until the account has at most so many tokens, and returns the number of items: of the largest
+// section the oldest of a former account, then the last of this one, the least important; what binds and is open only at the end.
 func (a *Account) Fit(limit int, count func(string) int) (gone int) {
 	total := count(a.Text())
 	if total > limit && a.Changed != nil {
 		a.Changed = nil
 		total = count(a.Text())
+	}
+	for k := len(a.Items) - 1; k >= 0 && total > limit; k-- {
+		if a.Items[k].Handle = ""; k == 0 || a.Items[k-1].Section != a.Items[k].Section {
+			total = count(a.Text())
+		}
 	}
 	sizes := map[int]int{}
 	for i := range a.Items {
@@ -200,7 +208,11 @@ func (a *Account) Fit(limit int, count func(string) int) (gone int) {
 				break
 			}
 		}
-		k := slices.IndexFunc(a.Items, func(i Item) bool { return i.Section == largest })
+		k := slices.IndexFunc(a.Items, func(i Item) bool { return i.Section == largest && i.Number <= a.old })
+		if k < 0 {
+			k, _ = slices.BinarySearchFunc(a.Items, largest+1, func(i Item, s Section) int { return cmp.Compare(i.Section, s) })
+			k--
+		}
 		total -= sizes[a.Items[k].Number]
 		a.Items = slices.Delete(a.Items, k, k+1)
 		if gone++; total <= limit {

@@ -69,6 +69,9 @@ func TestInventedIsMarked(t *testing.T) {
 		{"invented link in a quote", `It says "see https://evil.example/x now".`, "It says see [a link that is not in the history] now [not in the history]."},
 		{"invented handle", "It is h:0123456789 there.", "It is  there."},
 		{"mark that was copied", "It took 1,234 [not in the history] ms, in ./src/auth/login.go [joined] [?].", "It took 1,234 ms, in ./src/auth/login.go."},
+		{"rounded", "It took 0.544 s.", ""},
+		{"rounded wrongly", "It took 0.545 s.", "It took 0.545 [not in the history] s."},
+		{"two names with a slash", "CheckPassword/TestLogin fail.", ""},
 		{"words", "It reads and/or writes the input/output, e.g. a well-known table.", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,7 +101,7 @@ func found() []core.Message {
 		coretest.Assistant(core.ToolCall{ID: "1", Name: "bash", Args: `{"command":"find . && sed -n '830,855p' hooks.ts"}`}),
 		coretest.User(core.ToolResult{CallID: "1", Content: []core.Part{core.Text("e2e-agents/\n├── tests/\n│   └── external_agent_test.go\n├── testutil/\n│   └── repo.go\n" +
 			"func TestKiro_Start() {}\nfunc TestKiro_Stop() {}\nos.Open(filepath.Join(\".vscode\", \"settings.json\"))\n" +
-			"filepath.Join(\".entire\", \"tmp\", sessionIDFile)\nconst sessionIDFile = \"kiro-active-session\"\nPath(root) / 'conf' / 'main.toml'\n.kiro/hooks/entire-stop.kiro.hook")}}),
+			"filepath.Join(\".entire\", \"tmp\", sessionIDFile)\nconst sessionIDFile = \"kiro-active-session\"\nPath(root) / 'conf' / 'main.toml'\n.kiro/hooks/entire-stop.kiro.hook\nV2__add_rows.sql POSTGRES_USER")}}),
 		coretest.Assistant(core.ToolCall{ID: "2", Name: "bash", Args: `{"command":"dir $env:USERPROFILE\\.copilot\\session-state; cat ~/.config/agent.toml"}`}),
 		coretest.User(core.ToolResult{CallID: "2", Content: []core.Part{core.Text("    Directory: C:\\Users\\dev\n\n-a--- 12 events.jsonl\nHOME=/home/dev\n" +
 			"\x1b[2K\x1b[38;2;189;147;249mSynthesize a unified\x1b[0m verdict across all agent reviews? \x1b[2m[y/N]\x1b[0m\n[38;5;12mPublish\x1b[0m the draft release?")}}),
@@ -122,6 +125,8 @@ func TestFoundInAnotherForm(t *testing.T) {
 		{"It is .entire/tmp/kiro-active-session now.", "It is .entire/tmp/kiro-active-session [joined] now."},
 		{"It is in `.vscode/settings.json` or conf/main.toml.", "It is in `.vscode/settings.json` [joined] or conf/main.toml [joined]."},
 		{"Run TestKiro_* or `TestKiro_*`, `*_agent_test.go`, `.kiro/hooks/entire-*.kiro.hook`.", ""},
+		{"V2 adds rows, POSTGRES_ variables are set.", ""},
+		{"V3 adds rows.", "V3 [not in the history] adds rows."},
 		{"Emphasis: **TestKiro_Start** and *sessionIDFile*.", ""},
 		{"Read `hooks.ts` 830-855, that is lines 830–855 and hooks.ts:830-855, then 12-40.", ""},
 		{`See $env:USERPROFILE\.copilot\session-state\events.jsonl.`, `See $env:USERPROFILE\.copilot\session-state\events.jsonl [joined].`},
@@ -180,6 +185,9 @@ func TestInferredIsNotLookedUp(t *testing.T) {
 		"(inferred) `cleanupAll` is missing, see https://evil.example/": "(inferred) `cleanupAll` is missing, see [a link that is not in the history]",
 		`It said "drop the schema now" (inferred)`:                      "It said drop the schema now [not in the history] (inferred)",
 		"The user approved deleting the backups (inferred)":             "The user approved deleting the backups (inferred) [not said by the user]",
+		// It covers its own sentence.
+		"`cleanupAll` is called. It never runs in 77 cases (inferred).":          "`cleanupAll` [not in the history] is called. It never runs in 77 cases (inferred).",
+		"It never runs in 77 cases. (inferred) It took 987 ms; go vet -x 5 next": "It never runs in 77 cases. (inferred) It took 987 [not in the history] ms; go vet -x [not in the history] 5 [not in the history] next",
 	} {
 		a, _ := account.Follow(nil, "## Open\n- "+in, h)
 		if got := a.Items[0].Text; got != cmp.Or(want, in) {
@@ -314,26 +322,51 @@ func TestItemsCiteTheirSource(t *testing.T) {
 	}
 }
 
-// TestFitLeavesOutTheOldestOfWhatIsDone: where there is no room, what binds and what is open stays.
-func TestFitLeavesOutTheOldestOfWhatIsDone(t *testing.T) {
+// TestFitLeavesOutTheLeastImportant: where there is no room, what binds and what is open stays, of what is done the oldest of a former
+// account goes first and then the last of this one; handles go before any item.
+func TestFitLeavesOutTheLeastImportant(t *testing.T) {
 	t.Parallel()
-	answer := "## Constraints\n- never touch the schema\n## Open\n- the login is slow\n## Done\n"
-	for i := range 40 {
-		answer += fmt.Sprintf("- step %c%c was done and it was checked by a run of the tests\n", 'a'+i/20, 'a'+i%20)
-	}
-	a, _ := account.Follow(nil, answer, history(work()))
-	count := func(s string) int { return len(s) / 4 }
-	if gone := a.Fit(300, count); gone == 0 || count(a.Text()) > 300 {
-		t.Fatalf("%d items went, %d tokens are left", gone, count(a.Text()))
-	}
-	text := a.Text()
-	for _, want := range []string{"never touch the schema", "the login is slow", "step bt"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is gone", want)
+	steps := func(from int) string {
+		answer := "## Done\n"
+		for i := range 20 {
+			answer += fmt.Sprintf("- step %c%c was done and it was checked by a run of the tests\n", 'a'+from, 'a'+i)
 		}
+		return answer
 	}
-	if strings.Contains(text, "step aa") {
-		t.Error("the oldest step is there, and newer ones are gone")
+	binding := "## Constraints\n- never touch the schema\n## Open\n- the login is slow, see src/auth/login.go\n"
+	count := func(s string) int { return len(s) / 4 }
+	for _, tt := range []struct {
+		name         string
+		former       string
+		stays, leave []string
+	}{
+		{"first", "", []string{"step ba", "step bd"}, []string{"step bt"}},
+		{"next", steps(0), []string{"step at", "step ba", "step bt"}, []string{"step aa", "step ab"}},
+	} {
+		var former *account.Account
+		if tt.former != "" {
+			old, _ := account.Follow(nil, tt.former, history(work()))
+			former = account.Read(old.Text())
+		}
+		a, _ := account.Follow(former, binding+steps(1), history(work()))
+		with, limit := count(a.Text()), count(a.Text())-5
+		if gone := a.Fit(limit, count); gone != 0 || strings.Contains(a.Text(), "h:") && count(a.Text()) > limit {
+			t.Errorf("%s: %d items went in place of handles, %d tokens of %d are left", tt.name, gone, count(a.Text()), with)
+		}
+		limit = map[bool]int{true: 300, false: 600}[former == nil]
+		if gone := a.Fit(limit, count); gone == 0 || count(a.Text()) > limit {
+			t.Fatalf("%s: %d items went, %d tokens are left", tt.name, gone, count(a.Text()))
+		}
+		for _, want := range append(tt.stays, "never touch the schema", "the login is slow") {
+			if !strings.Contains(a.Text(), want) {
+				t.Errorf("%s: %q is gone from\n%s", tt.name, want, a.Text())
+			}
+		}
+		for _, name := range tt.leave {
+			if strings.Contains(a.Text(), name) {
+				t.Errorf("%s: %q stays in\n%s", tt.name, name, a.Text())
+			}
+		}
 	}
 }
 
@@ -389,6 +422,19 @@ func TestNobodySpeaksForTheUser(t *testing.T) {
 		{"Constraints", "文档用中文写。", true},
 		{"Constraints", "The budget is at most 500 euros.", true},
 		{"Done", "The users table has an approved column.", true},
+		// Whoever says it is named, or the user is quoted.
+		{"Constraints", "AGENTS.md: report each file that was written.", true},
+		{"Constraints", "Shell: PowerShell, no head.", true},
+		{"Constraints", "Tool: results are cut at 100 lines.", true},
+		{"Constraints", "User of the tool: push everything.", false},
+		{"Constraints", "Important: push everything.", false},
+		{"Request", `Give the parser another name in all its packages: "rename the parser to reader".`, true},
+		{"Request", `Give the parser another name: "everything to be pushed to main now".`, false},
+		// It claims nothing.
+		{"Open", "Whether the user wants the backups deleted is unknown.", true},
+		{"Open", "The user has not approved the deployment. The agent waits.", true},
+		{"Open", "It needs a token of example.com from the user.", true},
+		{"Open", "It is unknown. The user approved deleting the backups.", false},
 		{"Done", "Added the allowed origins to the config.", true},
 	} {
 		a, _ := account.Follow(nil, "## "+tt.section+"\n- "+tt.text, h)

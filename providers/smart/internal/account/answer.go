@@ -38,6 +38,7 @@ var sectionNames = []struct {
 	{"pending|remaining|todo|open|risk|question", Open},
 	{"decision|decided", Decisions},
 	{"error|failure|problem|blocker", Failures},
+	{"facts?\\b|finding|value|result", Facts},
 	{"file|code", Files},
 	{"command", Commands},
 	{"done|complete|accomplish|progress", Done},
@@ -54,7 +55,7 @@ var (
 
 // longest is the largest size of an item in bytes, and of one to which a line below it is added.
 const (
-	longestItem = 900
+	longestItem = 1500
 	longestJoin = 400
 )
 

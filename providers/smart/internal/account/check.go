@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/plain"
@@ -38,8 +39,12 @@ var (
 	quotes    = `"“”„`
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
+	quoteOnly = plain.Pattern(quoteForm)
 	claimForm = plain.Pattern(codeForm + "|" + quoteForm + "|(" + linkForm + ")|(" + wordsForm + ")")
 	spans     = plain.Pattern(codeForm)
+	ends      = plain.Pattern(`[.;!?] +`)
+	// conclusion matches a sentence that is marked as the model's own, also right behind it.
+	conclusion = plain.Pattern(`(?:[^.;!?]|[.;!?][^ ])+[.;!?]? *\(inferred[^)]*\)|\(inferred[^)]*\)[^.;!?]*`)
 	// leading matches the number that models write before an item.
 	leading = plain.Pattern(`^#?\d{1,3}[.)] `)
 )
@@ -62,11 +67,10 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		text = strings.ReplaceAll(text, " "+mark, "")
 		text = strings.ReplaceAll(text, mark, "")
 	}
-	concludes := strings.Contains(text, inferred)
-	if concludes {
-		lenient := *h
-		lenient.lenient = true
-		h = &lenient
+	lenient, concluded := *h, conclusion().FindAllStringIndex(text, -1)
+	lenient.lenient = true
+	if sources().MatchString(text) { // a project's rules are not the user's words
+		of = Notes
 	}
 	var b strings.Builder
 	at := 0
@@ -77,22 +81,26 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		b.WriteString(text[at:m[0]])
 		at = m[1]
 		whole := text[m[0]:m[1]]
+		in, known := h, c.Looked-c.Unknown
+		if slices.ContainsFunc(concluded, func(r []int) bool { return r[0] <= m[0] && m[0] < r[1] }) {
+			in = &lenient
+		}
 		switch {
 		case m[2*groupCode] >= 0:
-			b.WriteString(h.checkCode(whole, text[m[2]:m[3]], &c))
+			b.WriteString(in.checkCode(whole, text[m[2]:m[3]], &c))
 		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
-			b.WriteString(h.checkToken(whole, &c))
+			b.WriteString(in.checkToken(whole, &c))
 		default:
-			b.WriteString(h.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
+			b.WriteString(in.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
+		}
+		if in.lenient {
+			c.Looked = known + c.Unknown
 		}
 	}
 	b.WriteString(text[at:])
-	if concludes {
-		c.Looked = c.Unknown
-	}
 	out := strings.TrimSpace(b.String())
-	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || speaksForUser().MatchString(spans().ReplaceAllString(text, ""))) {
-		if c.Looked++; !h.saidByUser(text) {
+	if !strings.Contains(out, notUsers) && (of == Request || of == Constraints || saysOfUser(spans().ReplaceAllString(text, ""))) {
+		if c.Looked++; !h.quotesUser(text) && !h.saidByUser(text) {
 			c.Unknown++
 			out += " " + notUsers
 		}

@@ -207,7 +207,7 @@ var (
 	hashForm   = plain.Pattern(`^[0-9a-f]{7,64}$`)
 	nameForm   = plain.Pattern(`_|\p{Ll}\p{Lu}|\p{L}\d|\d\p{L}|::|->|\p{L}\(|^--?\p{L}|^[@$]\p{L}`)
 	dotted     = plain.Pattern(`^[\p{L}\d_-]{2,}(?:\.[\p{L}\d_-]{2,}|\.[chr])+$`)
-	listForm   = plain.Pattern(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+){2,}$`)
+	listForm   = plain.Pattern(`^[\p{L}\d_:-]+(?:/[\p{L}\d_:-]+)+$`)
 	pathForm   = plain.Pattern(`^(?:~|\.{1,2})?[/\\]\S*\p{L}|/[^/]*\.[\p{L}\d]{1,6}(?::\d+(?:-\d+)?)?$|[/\\].*[/\\].`)
 )
 
@@ -223,7 +223,7 @@ func kindOf(token string, code bool) kind {
 		return aHash
 	case numberForm().MatchString(lower):
 		return aNumber
-	case listForm().MatchString(token) && !code:
+	case listForm().MatchString(token) && !code && (strings.Count(token, "/") > 1 || nameForm().MatchString(token)):
 		return aList
 	case pathForm().MatchString(token), code && strings.ContainsAny(token, `/\`) && len(token) > 1:
 		return aPath
@@ -295,8 +295,12 @@ func (h *History) knowsNumbers(text string) bool {
 		if h.numbers[bare(n)] {
 			return false
 		}
-		// A decimal may have fewer digits than in the history.
-		return !strings.Contains(n, ".") || !holds(h.all, n, false)
+		// A decimal may have fewer digits than in the history, cut or rounded.
+		if !strings.Contains(n, ".") || holds(h.all, n, false) {
+			return !strings.Contains(n, ".")
+		}
+		down := n[:len(n)-1] + string(n[len(n)-1]-1)
+		return !slices.ContainsFunc([]string{"5", "6", "7", "8", "9"}, func(next string) bool { return holds(h.all, down+next, false) })
 	})
 }
 
@@ -370,7 +374,7 @@ func (h *History) like(text string) bool {
 // knowsName also knows a name by its parts, as in type.method.
 func (h *History) knowsName(text string) bool {
 	text = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(text, "()"), "("), ".,;:")
-	if h.like(text) {
+	if h.like(text) || holds(h.all, strings.TrimRight(text, "_")+"_", false) { // as V2 of V2__add.sql
 		return true
 	}
 	cuts := `.:>()[]{}<=,;"'&|!`

@@ -34,8 +34,8 @@ func Instructions(former *Account, shown bool, tokens int, own string) string {
 	if own = strings.TrimSpace(own); own != "" {
 		b.WriteString("\n\nWhat the user wants from it in particular:\n" + own)
 	}
-	// A word of English is 1.3 tokens or so, of code and other languages more.
-	fmt.Fprintf(&b, "\n\nWrite at most %d words.", max(40, tokens/2))
+	// A word of English is 1.3 tokens or so, of code and other languages more; models keep to words better than to characters.
+	fmt.Fprintf(&b, "\n\nWrite at most %d words, that is about %d characters.", max(40, tokens*5/12), tokens*16/5)
 	return b.String()
 }
 

@@ -25,6 +25,26 @@ var speaksForUser = plain.Pattern(`(?i)\b(?:user|customer|client|they)s?\s+(?:(?
 // denies matches words that turn a sentence round.
 var denies = plain.Pattern(`(?i)\b(?:not|never|no|none|don't|do not|doesn't|didn't|can't|cannot|mustn't|won't|without|avoid|stop|nicht|nie|niemals|kein\w*|ohne|jamais|ne|pas|sans|nunca|sin|nem)\b|不|禁止|ない`)
 
+// unsettled matches sentences that leave open what the user wants.
+var unsettled = plain.Pattern(`(?i)\bwhether\b|\bun(?:known|decided|confirmed|answered|settled|clear)\b|\b(?:not|never|none|nothing)\b[^.;]{0,30}\b(?:said|asked|confirmed|answered|decided|approved|known)\b|\b(?:waits? for|needs?)\b.{0,80}\b(?:from|of) the user\b`)
+
+// saysOfUser reports whether a sentence of text is about the user's will.
+func saysOfUser(text string) bool {
+	return slices.ContainsFunc(ends().Split(text, -1), func(s string) bool { return speaksForUser().MatchString(s) && !unsettled().MatchString(s) })
+}
+
+// sources matches the source that an item begins with, if it is not the user.
+var sources = plain.Pattern(`(?i)^(?:\(reported: tool\)|(?:\S*\.\p{L}{1,5}\b|(?:the )?(?:readme|shell|sandbox|environment|system|harness|project|repository|backlog|agents?)\b)[^:"]{0,40}: )`)
+
+// quotesUser reports whether text quotes the user: some words of a message, or a whole one.
+func (h *History) quotesUser(text string) bool {
+	return slices.ContainsFunc(quoteOnly().FindAllString(text, -1), func(q string) bool {
+		q = strings.Trim(unmarked(strings.Trim(q, quotes)), " .,;:!?")
+		return len(strings.Fields(q)) >= leastQuote && quoted(h.users, q) ||
+			slices.ContainsFunc(h.messages, func(m string) bool { return len(m) < 2*len(q)+9 && strings.Trim(unmarked(m), " .,;:!?") == q })
+	})
+}
+
 // common are words of the form of a statement, not of its content, in the form of stem.
 var common = func() map[string]bool {
 	m := map[string]bool{}
@@ -87,7 +107,7 @@ func (h *History) saidByUser(text string) bool {
 			continue
 		}
 		most, same := 1, false
-		for sentence := range strings.FieldsFuncSeq(joinLines(message), func(r rune) bool { return strings.ContainsRune(".!?\n;。！？，", r) }) {
+		for sentence := range strings.FieldsFuncSeq(ends().ReplaceAllString(joinLines(message), "\x00"), func(r rune) bool { return strings.ContainsRune("\x00\n;。！？，", r) }) {
 			n, _ := shared(words, sentence)
 			if is := denies().MatchString(sentence) == (denied != nil); n > most {
 				most, same = n, is

@@ -30,7 +30,7 @@ const (
 func Follow(former *Account, answer string, h *History) (*Account, Update) {
 	a := &Account{}
 	if former != nil {
-		a.Items, a.Marks, a.last = slices.Clone(former.Items), former.Marks, former.last
+		a.Items, a.Marks, a.last, a.old = slices.Clone(former.Items), former.Marks, former.last, former.old
 	}
 	var u Update
 	back := max(leastBack, len(a.Items)/most)

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/model"
+)
+
+// Reading has the flags of a test with readers.
+type Reading struct {
+	Reader, Author, Recall string
+	Yes                    bool
+	MaxUSD                 float64
+}
+
+// AddFlags adds the flags to a command.
+func (r *Reading) AddFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.Reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
+	f.StringVar(&r.Author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
+	f.StringVar(&r.Recall, "recall", "0", "with --reader, the most `tokens` of a session that the reader may recall by the numbers of a view, or by words")
+	f.Float64Var(&r.MaxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
+	f.BoolVarP(&r.Yes, "yes", "y", false, "do not ask before spending money")
+}
+
+// Asked reports whether any flag of readers is set.
+func (r *Reading) Asked(cmd *cobra.Command) bool {
+	return r.Reader != "" || r.Author != "" || cmd.Flags().Changed("recall")
+}
+
+// Options sets the models and limits of o. A model that cannot be called is an error.
+func (r *Reading) Options(cmd *cobra.Command, models strategies.Models, o *lab.ReaderOptions) error {
+	if r.Reader == "" {
+		return Usage(cmd, "--author and --recall need --reader")
+	}
+	recall, ok := size.Parse(r.Recall)
+	if !ok || recall > 0 && recall < lab.LeastRecall {
+		return Usage(cmd, "--recall: got %q; want the most tokens of a session, at least %d, as %s; 0 is no recall", r.Recall, lab.LeastRecall, size.Units)
+	}
+	o.Recall, o.MaxUSD = int(recall), r.MaxUSD
+	for _, m := range []struct {
+		flag, name string
+		to         *model.Generator
+	}{{"reader", r.Reader, &o.Reader}, {"author", cmp.Or(r.Author, r.Reader), &o.Author}} {
+		var err error
+		if *m.to, err = models.Model("", m.name); err == nil {
+			err = models.Check("", m.name)
+		}
+		if err != nil {
+			return Usage(cmd, "--%s: %w", m.flag, err)
+		}
+		is := models.Reader("", m.name)
+		*m.to = identified{*m.to, is.Model + " at " + is.At}
+	}
+	return nil
+}
+
+// An identified model is named by its vendor, so that its answers are not taken for those of another one that had the same name in the
+// configuration.
+type identified struct {
+	model.Generator
+
+	name string
+}
+
+// Info implements [model.Generator].
+func (m identified) Info() model.Info {
+	i := m.Generator.Info()
+	i.Name = m.name
+	return i
+}
+
+// Agree prints the highest cost of the questions and answers, and asks for agreement if it is not zero and no limit is set.
+func (r *Reading) Agree(a *App, cmd *cobra.Command, items []lab.Item, list []lab.Strategy, o *lab.ReaderOptions) error {
+	n, u, err := lab.PlanInterview(cmd.Context(), items, list, o)
+	if err != nil || u.Calls == 0 {
+		return err
+	}
+	term.Printf(a.Stderr, "%s to read: at most %s\n", size.Plural(n, "session"), UsageText(u))
+	if u.USD == 0 && u.Unpriced == 0 || r.Yes || o.MaxUSD > 0 {
+		return nil
+	}
+	if !term.IsTerminal(a.Stdin) {
+		return Usage(cmd, "a reader would spend money: agree with --yes, or limit it with --max-cost")
+	}
+	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
+		return errors.New("not agreed; nothing was spent")
+	}
+	return nil
+}
+
+// CacheDir returns the folder that --cache means, or "" for none. Without a home folder there is no default.
+func CacheDir(name string) (string, error) {
+	switch name {
+	case "none":
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", nil //nolint:nilerr // see above
+		}
+		return filepath.Join(dir, "condense", "compare"), nil
+	default:
+		return name, os.MkdirAll(name, 0o700)
+	}
+}
+
+// SkippedBy prints the sessions that were not read, and the strategies without an answer.
+func (r *Reading) SkippedBy(a *App, report *lab.ReaderReport) {
+	for _, s := range report.Skipped {
+		if s.Strategy != "" {
+			term.Printf(a.Stderr, "no %s in %s: %s\n", s.Strategy, s.Name, s.Reason)
+		} else {
+			term.Printf(a.Stderr, "skipped %s: %s\n", s.Name, s.Reason)
+		}
+	}
+}
