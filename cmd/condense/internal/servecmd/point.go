@@ -164,13 +164,13 @@ func isSet(name string) bool {
 	return v != "" && v != "0" && v != "false"
 }
 
-// unsigned returns the note for an agent whose requests Amazon would not accept; empty if there is none.
-func unsigned(agent *agents.Agent, sign bool) string {
+// unsigned returns a note for an agent whose requests Amazon would not accept.
+func unsigned(agent *agents.Agent, sign bool) []string {
 	if !usesBedrock(agent) || sign || os.Getenv("AWS_BEARER_TOKEN_BEDROCK") != "" {
-		return ""
+		return nil
 	}
-	return agent.Title + " signs its requests for the gateway, and Amazon accepts only signatures for itself: set serve.bedrock.sign: true, " +
-		"or AWS_BEARER_TOKEN_BEDROCK"
+	return []string{agent.Title + " signs its requests for the gateway, and Amazon accepts only signatures for itself: set serve.bedrock.sign: true, " +
+		"or AWS_BEARER_TOKEN_BEDROCK"}
 }
 
 // flagged adds the addresses in the user's arguments.

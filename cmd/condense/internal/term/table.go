@@ -32,6 +32,14 @@ func NewTable(titles ...string) *Table {
 	return t
 }
 
+// Rows adds rows, and returns t.
+func (t *Table) Rows(rows [][]any) *Table {
+	for _, row := range rows {
+		t.Row(row...)
+	}
+	return t
+}
+
 // Row adds a row. Integers get thousands separators.
 func (t *Table) Row(cells ...any) {
 	var row []string
