@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -15,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/condensehq/condense/cmd/condense/internal/command"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/modeltest"
 	"github.com/condensehq/condense/tokens"
@@ -67,8 +70,9 @@ type quiz struct {
 }
 
 var (
-	longWord = regexp.MustCompile(`\b[a-z_]{9,20}\b`)
-	asksWord = regexp.MustCompile(`(?m)^(\d+)\. which word is (\S+) backwards\?`)
+	longWord   = regexp.MustCompile(`\b[a-z_]{9,20}\b`)
+	recallLine = regexp.MustCompile(`(?m)^recall .*$`) // which repeats the word
+	asksWord   = regexp.MustCompile(`(?m)^(\d+)\. which word is (\S+) backwards\?`)
 )
 
 // serveQuiz starts the vendor, and configures its model as own.
@@ -128,8 +132,11 @@ func (q *quiz) answer(t *testing.T, text string) any {
 		}
 		if _, back, is := strings.Cut(view, "=== what you recalled of the rest"); is {
 			back, _, _ = strings.Cut(back, "=== what you recalled of the rest")
-			q.recalled = append(q.recalled, back)
+			if q.recalled = append(q.recalled, back); strings.Contains(back, "still in the conversation") {
+				t.Error("recalled content is said to be in view")
+			}
 		}
+		view = recallLine.ReplaceAllString(view, "")
 		answers, unseen := map[string]string{}, []string(nil)
 		for _, m := range asksWord.FindAllStringSubmatch(rest, -1) {
 			if answers[m[1]] = reversed(m[2]); !strings.Contains(view, answers[m[1]]) {
@@ -201,7 +208,7 @@ func TestCompareReader(t *testing.T) {
 		t.Errorf("shares %v", share)
 	}
 	for _, wrong := range []struct{ flag, value, want string }{
-		{"--rounds", "3", "--rounds has no meaning with --reader"}, {"--output", "html", "there are table, md and json"}, {"--author", "nobody", "--author: "},
+		{"--rounds", "3", "--rounds has no meaning with --reader"}, {"--peers", "x", "--peers has no meaning with --reader"}, {"--output", "html", "there are table, md and json"}, {"--author", "nobody", "--author: "},
 	} {
 		if got := cmd(wrong.flag, wrong.value); !strings.Contains(got, wrong.want) {
 			t.Errorf("%s: %s", wrong.flag, got)
@@ -346,8 +353,18 @@ func TestCompareReaderArms(t *testing.T) {
 	if report.Sessions != 2 || !maps.Equal(sessions, want) || q.accounts == 0 || q.authors != 2 {
 		t.Errorf("%d sessions, answers %v, %d accounts, %d authors\n%s", report.Sessions, sessions, q.accounts, q.authors, text)
 	}
+	if table := cmd(); !strings.Contains(table, "in the 1 of 2 sessions with recorded: smart/balanced 0.") || strings.Count(table, "in the 1 of 2") != 1 {
+		t.Error(table)
+	}
 	if !strings.Contains(text, "no recorded in demo:swe-smith") || !strings.Contains(text, "no compaction by the agent is recorded") {
 		t.Error(text[strings.LastIndex(text, "}"):])
+	}
+	sized := reported(t, cmd("--strategies", "slidingwindow,smart/balanced~slidingwindow", "-o", "json"))
+	if a := sized.Answers; len(a) != 4 || a[1].Tokens > a[0].Tokens || a[3].Tokens > a[2].Tokens {
+		t.Errorf("a view that is to have the size of another: %+v", a)
+	}
+	if got := in(t, "compare", "canaries:demo:swe-smith", "--reader", "own", "--yes"); !strings.Contains(got, "not about canaries") {
+		t.Error(got)
 	}
 	q.garble = func(text string) string {
 		if strings.HasPrefix(text, "##") {
@@ -356,7 +373,7 @@ func TestCompareReaderArms(t *testing.T) {
 		return text
 	}
 	before := q.authors
-	if got := cmd("--strategies", `account=handover{"tokens":777},smart/balanced`); !strings.Contains(got, "no account in demo:swe-smith") || strings.Contains(got, "hindered by account") || q.authors != before+1 {
+	if got := cmd("--strategies", `account=handover{"tokens":777},smart/balanced`); !strings.Contains(got, "no account in demo:swe-smith") || strings.Contains(got, "hindered by account") || q.authors != before {
 		t.Errorf("%d authors\n%s", q.authors, got)
 	}
 	must(t, os.WriteFile("condense/condense.yaml", fmt.Appendf(nil, "models: {own: {api: anthropic, model: claude-sonnet-4-5, base_url: %q, api_key_env: READER_KEY}}", q.server.URL), 0o600))
@@ -366,6 +383,33 @@ func TestCompareReaderArms(t *testing.T) {
 	}
 	if got := cmd("--reader", "anthropic/claude-haiku-4-5"); !strings.Contains(got, "--reader: the environment variable ANTHROPIC_API_KEY is not set") {
 		t.Error(got)
+	}
+}
+
+// TestCompareReaderGoesOn: a run that was stopped blames no strategy, and the next one asks only for the rest. Several budgets share the
+// questions, without a cache too.
+func TestCompareReaderGoesOn(t *testing.T) {
+	alone(t)
+	q := serveQuiz(t, &quiz{})
+	args := []string{"compare", "demo:swe-smith", "--reader", "own", "--strategies", "smart/balanced,headtail", "--budgets", "12%,25%", "--yes"}
+	ctx, cancel := context.WithCancel(t.Context())
+	q.garble = func(text string) string {
+		if q.readers == 2 {
+			cancel()
+		}
+		return text
+	}
+	var out bytes.Buffer
+	command.Run(ctx, append(args, "--cache", "cache"), strings.NewReader(""), &out, &out)
+	if got := out.String(); !strings.Contains(got, "interrupted after 0 sessions; the next run continues") || strings.Contains(got, "no headtail") {
+		t.Errorf("got\n%s", got)
+	}
+	q.garble = nil
+	if got := in(t, append(args, "--cache", "cache")...); !strings.Contains(got, "budget 25%: questions answered") || q.authors != 1 || q.graders != 2 || q.readers > 5 {
+		t.Errorf("%d authors, %d readers, %d graders\n%s", q.authors, q.readers, q.graders, got)
+	}
+	if got := in(t, append(args, "--cache", "none")...); !strings.Contains(got, "at most 7 model calls") || q.authors != 2 {
+		t.Errorf("%d authors\n%s", q.authors, got)
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
@@ -34,8 +36,8 @@ func Interview(ctx context.Context, items []Item, strategies []Strategy, opts *R
 		if err = v.session(ctx, it); err != nil {
 			break
 		}
-		v.opts.Progress(Progress{Done: i + 1, Total: len(items), Session: it.Name, Rows: len(v.report.Answers), Cached: v.report.Cached, USD: v.report.Usage.USD})
-		if v.opts.MaxUSD > 0 && v.report.Usage.USD >= v.opts.MaxUSD && i+1 < len(items) {
+		v.run.opts.Progress(Progress{Done: i + 1, Total: len(items), Session: it.Name, Rows: len(v.report.Answers), Cached: v.report.Cached, USD: v.report.Usage.USD})
+		if v.run.opts.MaxUSD > 0 && v.report.Usage.USD >= v.run.opts.MaxUSD && i+1 < len(items) {
 			err = ErrMaxCost
 			break
 		}
@@ -65,7 +67,7 @@ func PlanInterview(ctx context.Context, items []Item, strategies []Strategy, opt
 
 // interviews is one call of Interview.
 type interviews struct {
-	*runner
+	run            *runner
 	author, reader model.Generator
 	report         *ReaderReport
 	recall         int               // tokens that a reader may recall of a session
@@ -85,7 +87,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 		return nil, errors.New("a comparison with a reader needs two models: one that writes the questions and one that answers them")
 	}
 	v := &interviews{
-		runner: &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()},
+		run:    &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()},
 		author: opts.Author, reader: opts.Reader, recall: opts.Recall, said: map[string]string{},
 	}
 	v.report = &ReaderReport{Format: readerFormat, Author: opts.Author.Info().Name, Reader: opts.Reader.Info().Name}
@@ -96,7 +98,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 		v.report.Budgets = append(v.report.Budgets, b.String())
 	}
 	if o.Cache != "" {
-		if v.cache, err = openCache(o.Cache); err != nil {
+		if v.run.cache, err = openCache(o.Cache); err != nil {
 			return nil, err
 		}
 	}
@@ -109,21 +111,24 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 		v.report.Skipped = append(v.report.Skipped, SkippedReader{it.Name, reason, ""})
 		return ctx.Err()
 	}
-	s, counter, err := v.read(it)
+	if it.Evidence || it.Canaries != "" {
+		return skip("readers are asked about recorded sessions only, not about canaries and evidence")
+	}
+	s, counter, err := v.run.read(it)
 	if err != nil {
 		return skip(strings.TrimPrefix(err.Error(), it.Name+": "))
 	}
-	if reason := v.opts.unwanted(s.Mode); reason != "" {
+	if reason := v.run.opts.unwanted(s.Mode); reason != "" {
 		return skip(reason)
 	}
 	cuts := score.Cuts(s, counter)
 	asked := false
-	for _, budget := range v.opts.Budgets {
+	for _, budget := range v.run.opts.Budgets {
 		t, ok := v.choose(s, budget, cuts, counter)
 		if !ok {
 			continue
 		}
-		w := &sessionWork{runner: v.runner, session: s, counter: counter, hash: sessionHash(s)}
+		w := &sessionWork{run: v.run, session: s, counter: counter, hash: sessionHash(s)}
 		err := v.task(ctx, w, it.Name, t)
 		switch {
 		case ctx.Err() != nil:
@@ -134,32 +139,10 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 		asked = true
 	}
 	if !asked {
-		return skip(whyUncut(s, cuts, v.opts.Budgets))
+		return skip(whyUncut(s, cuts, v.run.opts.Budgets))
 	}
 	v.report.Sessions++
 	return nil
-}
-
-// choose returns the last cut. If the agent's own compaction is among the strategies, that is the last one of the session that the author
-// can read, at the same share of the tokens.
-func (v *interviews) choose(s *score.Session, b Budget, cuts []score.Cut, c core.Counter) (task, bool) {
-	tasks := b.tasks(s, cuts, c)
-	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.strategies, func(s Strategy) bool { return s.recorded() }) {
-		for _, t := range (Budget{Share: b.Share, Real: true}).tasks(s, cuts, c) {
-			most := 0
-			for i := range t.cut.End {
-				most += s.Messages[i].Tokens
-			}
-			if window := v.author.Info().Window; window == 0 || most+most/8+len(s.Messages)*4 < window {
-				t.budget = b.String()
-				tasks = append(tasks, t)
-			}
-		}
-	}
-	if len(tasks) == 0 {
-		return task{}, false
-	}
-	return tasks[len(tasks)-1], true
 }
 
 // A question is an author's question about a session.
@@ -171,10 +154,10 @@ type question struct {
 
 // A reading is a reader's reply.
 type reading struct {
-	Answers  map[string]string `json:"answers"` // by the number of the question, from 1
-	GoOn     string            `json:"go_on"`
-	Hindered string            `json:"hindered"`
-	Recall   recallRequests    `json:"recall"` // in place of answers
+	Answers  map[string]any  `json:"answers"` // by the number of the question, from 1
+	GoOn     string          `json:"go_on"`
+	Hindered string          `json:"hindered"`
+	Recall   json.RawMessage `json:"recall"` // in place of answers
 }
 
 const (
@@ -198,16 +181,20 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	if err != nil {
 		return err
 	}
-	memory, err := conversationOf(t.cut.Prefix())
-	if err != nil {
+	j := history.New()
+	if err := j.Append(t.cut.Prefix()...); err != nil {
 		return err
 	}
+	memory := recall.New(j)
+	memory.Own.Hidden = true // to the reader
 	var (
 		views    []ReaderAnswers
 		readings []reading
 	)
 	missing := func(strategy string, err error) error {
-		v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		if ctx.Err() == nil {
+			v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
+		}
 		return ctx.Err()
 	}
 	ask := func(strategy string, view *seen, back *recaller) error {
@@ -225,9 +212,19 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		views, readings = append(views, a), append(readings, r)
 		return nil
 	}
-	for i := range v.strategies {
-		s := &v.strategies[i]
-		view, err := v.view(ctx, w, name, t, s)
+	sizes := map[string]int{"": t.room}
+	for i := range v.run.strategies {
+		s, sized := &v.run.strategies[i], t
+		if sized.room = sizes[s.SizeOf]; sized.room == 0 {
+			if err := missing(s.Name, fmt.Errorf("%s has no size", s.SizeOf)); err != nil {
+				return err
+			}
+			continue
+		}
+		view, err := v.view(ctx, w, name, sized, s, memory)
+		if err == nil {
+			sizes[s.Name] = view.Tokens
+		}
 		if err != nil {
 			err = missing(s.Name, err)
 		} else if err = ask(s.Name, view, nil); err == nil && v.recall > 0 && view.Recalls {
@@ -301,13 +298,13 @@ type seen struct {
 }
 
 // view returns a strategy's result.
-func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy) (*seen, error) {
+func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy, c *recall.Conversation) (*seen, error) {
 	b := w.trial(name, t)
 	key := ""
-	if v.cache != nil && s.Key != "" {
-		key = cacheKey("view 2 "+w.hash+" "+w.session.Source, s.Key, v.opts.Encoding, v.opts.Seed, t, 1)
+	if v.run.cache != nil && s.Key != "" {
+		key = cacheKey("view 2 "+w.hash+" "+w.session.Source, s.Key, v.run.opts.Encoding, v.run.opts.Seed, t, 1)
 		var k seen
-		if v.cache.get(key, &k) && k.Text != "" {
+		if v.run.cache.get(key, &k) && k.Text != "" {
 			return &k, nil
 		}
 	}
@@ -332,16 +329,12 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	}) {
 		return nil, errors.New(why) // the view is that of truncation
 	}
-	c, err := conversationOf(t.cut.Prefix())
-	if err != nil {
-		return nil, err
-	}
 	k := &seen{Text: conversationText(out.Messages), Recalls: leadsInto(c, out.Messages)}
 	for i := range out.Messages {
 		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
 	}
 	if key != "" && failed == 0 {
-		err = v.cache.put(key, k)
+		err = v.run.cache.put(key, k)
 	}
 	return k, err
 }
@@ -349,12 +342,12 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 // grades returns the grade of every question for each reading. The grader sees the readings in random order.
 func (v *interviews) grades(ctx context.Context, w *sessionWork, questions []question, readings []reading) ([][]string, error) {
 	sum := sha256.Sum256([]byte(w.hash))
-	order := rand.New(rand.NewPCG(v.opts.Seed, binary.BigEndian.Uint64(sum[:]))).Perm(len(readings)) //nolint:gosec // no secret
+	order := rand.New(rand.NewPCG(v.run.opts.Seed, binary.BigEndian.Uint64(sum[:]))).Perm(len(readings)) //nolint:gosec // no secret
 	var b strings.Builder
 	for q := range questions {
 		fmt.Fprintf(&b, "%d. %s\nright answer: %s\n", q+1, oneLine(questions[q].Question), oneLine(questions[q].Gold))
 		for letter, r := range order {
-			fmt.Fprintf(&b, "%s: %s\n", letterOf(letter), oneLine(readings[r].Answers[strconv.Itoa(q+1)]))
+			fmt.Fprintf(&b, "%s: %s\n", letterOf(letter), oneLine(fmt.Sprint(cmp.Or(readings[r].Answers[strconv.Itoa(q+1)], "unknown"))))
 		}
 	}
 	p := prompt(authorSystem, len(questions)*len(readings)*gradeTokens+100, fenced("answers", b.String()), graderQuestion)
@@ -415,7 +408,7 @@ func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model
 	sum := sha256.Sum256(append([]byte(about), text...))
 	key := hex.EncodeToString(sum[:])
 	said, before := v.said[key]
-	if (before || v.cache != nil && v.cache.get(key, &said)) && (readJSON(said, out) == nil && check() == nil || said == "") {
+	if (before || v.run.cache != nil && v.run.cache.get(key, &said)) && (readJSON(said, out) == nil && check() == nil || said == "") {
 		v.report.Cached++
 		return nil
 	}
@@ -441,8 +434,8 @@ func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model
 	if err := cmp.Or(readJSON(a.Text, out), check()); err != nil {
 		return err
 	}
-	if v.said[key] = a.Text; v.cache != nil {
-		return v.cache.put(key, a.Text)
+	if v.said[key] = a.Text; v.run.cache != nil {
+		return v.run.cache.put(key, a.Text)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -25,8 +23,9 @@ const LeastRecall = 50
 const withRecall = " + recall"
 
 const (
-	recallTurns = 4  // replies in which a reader may ask for content before it has to answer
-	recallsEach = 20 // recalls in one reply
+	recallTurns = 4    // replies in which a reader may ask for content before it has to answer
+	recallsEach = 20   // recalls in one reply
+	offerTokens = 1000 // of readerRecall, at most
 
 	defaultRecall, mostRecall = 5000, 10_000 // tokens of one recall, as the tool has them
 )
@@ -53,15 +52,6 @@ type recaller struct {
 	text    strings.Builder
 }
 
-// conversationOf returns the conversation from which a reader recalls.
-func conversationOf(prefix []core.Message) (*recall.Conversation, error) {
-	j := history.New()
-	if err := j.Append(prefix...); err != nil {
-		return nil, err
-	}
-	return recall.New(j), nil
-}
-
 // leadsInto reports whether anything in a view is a number or handle of content of c.
 func leadsInto(c *recall.Conversation, view []core.Message) bool {
 	for r := range recall.Mentioned(view) {
@@ -72,12 +62,16 @@ func leadsInto(c *recall.Conversation, view []core.Message) bool {
 	return false
 }
 
-// answer adds the content that a reader asked for to the recaller's text.
-func (r *recaller) answer(ctx context.Context, asked recallRequests) {
-	for _, raw := range asked[:min(len(asked), recallsEach)] {
+// answer adds the content that a reader asked for, with a list or one request alone, to the recaller's text.
+func (r *recaller) answer(ctx context.Context, asked []byte) {
+	all := slices.Collect(rawjson.Elements(asked))
+	if !rawjson.IsArray(asked) {
+		all = [][]byte{asked}
+	}
+	for _, raw := range all[:min(len(all), recallsEach)] {
 		args := map[string]any{}
 		if json.Unmarshal(raw, &args) != nil {
-			args = map[string]any{"what": raw} // a number alone
+			args = map[string]any{"what": json.RawMessage(raw)} // a number alone
 		}
 		fmt.Fprintf(&r.text, "recall %s\n%s\n\n", plain.Abbreviate(string(raw)), strings.TrimRight(r.call(ctx, args), "\n"))
 	}
@@ -118,20 +112,6 @@ func (r *recaller) call(ctx context.Context, args map[string]any) string {
 	return "[this does not fit into the tokens that are left]"
 }
 
-// recallRequests are the arguments of recalls, of which a model may write one alone.
-type recallRequests []json.RawMessage
-
-// UnmarshalJSON reads a list or a single request.
-func (r *recallRequests) UnmarshalJSON(b []byte) error {
-	if rawjson.IsArray(b) {
-		return json.Unmarshal(b, (*[]json.RawMessage)(r))
-	}
-	if *r = nil; !slices.Contains([]string{"null", "false", `""`, "{}"}, string(b)) {
-		*r = recallRequests{bytes.Clone(b)}
-	}
-	return nil
-}
-
 // answers returns the reply of a reader that sees only a view, and may recall with back unless that is nil.
 func (v *interviews) answers(ctx context.Context, w *sessionWork, view *seen, questions []question, back *recaller) (reading, error) {
 	var list strings.Builder
@@ -149,7 +129,10 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *seen, qu
 		if view.Text == "" { // in a dry run: assume the largest
 			input += view.Tokens
 		}
-		may := back != nil && turns > 0 && back.within(v.reader.Info().Window, input+p.MaxOutput)
+		if window := v.reader.Info().Window; back != nil && window > 0 {
+			back.left = min(back.left, window-input-p.MaxOutput-offerTokens)
+		}
+		may := back != nil && turns > 0 && back.left >= LeastRecall
 		if may {
 			offer := fmt.Sprintf(readerRecall, back.left, turns-1, mcpserver.RecallSchema)
 			p = prompt(p.System, p.MaxOutput, append(texts, ask+offer)...)
@@ -169,7 +152,11 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *seen, qu
 		}
 		switch {
 		case len(r.Answers) > 0:
-			return r.tidy(), nil
+			r.Hindered = strings.ToValidUTF8(r.Hindered[:min(len(r.Hindered), mostHindered)], "")
+			if !slices.Contains([]string{"yes", "partly", "no"}, r.GoOn) {
+				r.GoOn = ""
+			}
+			return r, nil
 		case len(r.Recall) > 0:
 			back.answer(ctx, r.Recall)
 			continue
@@ -187,22 +174,4 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *seen, qu
 		}
 		return r, ctx.Err()
 	}
-}
-
-// tidy returns r without text that nobody asked for.
-func (r reading) tidy() reading {
-	r.Hindered = strings.ToValidUTF8(r.Hindered[:min(len(r.Hindered), mostHindered)], "")
-	if !slices.Contains([]string{"yes", "partly", "no"}, r.GoOn) {
-		r.GoOn = ""
-	}
-	return r
-}
-
-// within reports whether anything is left, of which no more may be recalled than a window still holds if it is known.
-func (r *recaller) within(window, used int) bool {
-	const offer = 1000 // tokens of readerRecall
-	if window > 0 {
-		r.left = min(r.left, window-used-offer)
-	}
-	return r.left >= LeastRecall
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
@@ -112,60 +114,78 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 
 // Table returns the heads and rows of the table for a budget; a head that begins with > is that of a number.
 func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
-	type line struct {
-		n, tokens, wrong, yes, partly int
-		recall                        Recalled
-		recalls                       bool
-	}
-	lines, recalls := map[string]*line{}, false
 	var names []string
+	recalls := false
 	for i := range r.Answers {
-		x := &r.Answers[i]
-		if x.Budget != budget {
-			continue
-		}
-		l := lines[x.Strategy]
-		if l == nil {
-			l = &line{}
-			lines[x.Strategy] = l
-			names = append(names, x.Strategy)
-		}
-		l.n, l.tokens, l.wrong = l.n+1, l.tokens+x.Tokens, l.wrong+x.Wrong
-		switch x.GoOn {
-		case "yes":
-			l.yes++
-		case "partly":
-			l.partly++
-		}
-		if x.Recall != nil {
-			l.recalls, recalls = true, true
-			l.recall = Recalled{l.recall.Tokens + x.Recall.Tokens, l.recall.Calls + x.Recall.Calls, l.recall.Vain + x.Recall.Vain}
+		if x := &r.Answers[i]; x.Budget == budget && !slices.Contains(names, x.Strategy) {
+			at := slices.Index(names, strings.TrimSuffix(x.Strategy, withRecall)) + 1 // behind the same view
+			if at == 0 {
+				at = len(names)
+			}
+			names, recalls = slices.Insert(names, at, x.Strategy), recalls || x.Recall != nil
 		}
 	}
 	heads = []string{"strategy", ">tokens", ">answered"}
 	for _, k := range r.Kinds {
 		heads = append(heads, ">"+k)
 	}
-	heads = append(heads, ">wrong", ">could go on")
-	if recalls {
+	if heads = append(heads, ">wrong", ">could go on"); recalls {
 		heads = append(heads, ">recalled", ">in vain")
 	}
 	for _, name := range names {
-		l := lines[name]
-		row := []any{name, l.tokens / l.n, r.Answered(budget, name, "")}
+		n, tokens, wrong, goOn, back := 0, 0, 0, map[string]int{}, Recalled{}
+		for i := range r.Answers {
+			x := &r.Answers[i]
+			if x.Budget != budget || x.Strategy != name {
+				continue
+			}
+			n, tokens, wrong = n+1, tokens+x.Tokens, wrong+x.Wrong
+			goOn[x.GoOn]++
+			if y := x.Recall; y != nil {
+				back = Recalled{back.Tokens + y.Tokens, back.Calls + y.Calls, back.Vain + y.Vain}
+			}
+		}
+		row := []any{name, tokens / n, r.Answered(budget, name, "")}
 		for _, k := range r.Kinds {
 			row = append(row, r.Answered(budget, name, k))
 		}
-		row = append(row, l.wrong, fmt.Sprintf("yes %d, partly %d of %d", l.yes, l.partly, l.n))
-		switch {
-		case l.recalls:
-			row = append(row, l.recall.Tokens/l.n, fmt.Sprintf("%d of %d", l.recall.Vain, l.recall.Calls))
-		case recalls:
+		row = append(row, wrong, fmt.Sprintf("yes %d, partly %d of %d", goOn["yes"], goOn["partly"], n))
+		if recalls && strings.HasSuffix(name, withRecall) {
+			row = append(row, back.Tokens/n, fmt.Sprintf("%d of %d", back.Vain, back.Calls))
+		} else if recalls {
 			row = append(row, "", "")
 		}
 		rows = append(rows, row)
 	}
 	return heads, rows
+}
+
+// Paired returns a line for each set of sessions about which not all strategies have answers, with the shares of all in it.
+func (r *ReaderReport) Paired(budget string) (lines []string) {
+	_, rows := r.Table(budget)
+	with, most := map[string][]string{}, 0
+	for _, a := range r.Answers {
+		if a.Budget == budget {
+			with[a.Strategy] = append(with[a.Strategy], a.Session)
+			most = max(most, len(with[a.Strategy]))
+		}
+	}
+	done := map[string]bool{}
+	for _, row := range rows {
+		name := row[0].(string)
+		set := strings.Join(with[name], "\n")
+		if len(with[name]) == most || done[set] {
+			continue
+		}
+		done[set] = true
+		own := ReaderReport{Answers: slices.DeleteFunc(slices.Clone(r.Answers), func(a ReaderAnswers) bool { return !slices.Contains(with[name], a.Session) })}
+		line := fmt.Sprintf("in the %d of %d sessions with %s:", len(with[name]), most, name)
+		for _, other := range rows {
+			line += fmt.Sprintf(" %s %s;", other[0], own.Answered(budget, other[0].(string), ""))
+		}
+		lines = append(lines, strings.TrimSuffix(line, ";"))
+	}
+	return lines
 }
 
 // Answered is [ReaderReport.Share] in words, with a 95 % interval over the sessions.

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
@@ -75,3 +76,25 @@ func (compacted) Condense(ctx context.Context, req *core.Request) (*core.Result,
 
 // recorded reports whether s is the agent's own compaction.
 func (s *Strategy) recorded() bool { _, is := s.Provider.(compacted); return is }
+
+// choose returns the last cut. If the agent's own compaction is among the strategies, that is the last one of the session that the author
+// can read, at the same share of the tokens.
+func (v *interviews) choose(s *score.Session, b Budget, cuts []score.Cut, c core.Counter) (task, bool) {
+	tasks := b.tasks(s, cuts, c)
+	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.run.strategies, func(s Strategy) bool { return s.recorded() }) {
+		for _, t := range (Budget{Share: b.Share, Real: true}).tasks(s, cuts, c) {
+			most := 0
+			for i := range t.cut.End {
+				most += s.Messages[i].Tokens
+			}
+			if window := v.author.Info().Window; window == 0 || most+most/8+len(s.Messages)*4 < window {
+				t.budget = b.String()
+				tasks = append(tasks, t)
+			}
+		}
+	}
+	if len(tasks) == 0 {
+		return task{}, false
+	}
+	return tasks[len(tasks)-1], true
+}

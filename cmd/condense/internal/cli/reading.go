@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/size"
@@ -86,12 +87,18 @@ func (r *Reading) Agree(a *App, cmd *cobra.Command, items []lab.Item, list []lab
 		return err
 	}
 	term.Printf(a.Stderr, "%s to read: at most %s\n", size.Plural(n, "session"), UsageText(u))
-	if u.USD == 0 && u.Unpriced == 0 || r.Yes || o.MaxUSD > 0 {
+	return r.Confirm(a, cmd, u, "a reader", "")
+}
+
+// Confirm asks for agreement to spending by somebody, unless it is zero, agreed to or limited.
+func (r *Reading) Confirm(a *App, cmd *cobra.Command, u core.Usage, by, without string) error {
+	if u.USD == 0 && u.Unpriced == 0 || r.Yes || r.MaxUSD > 0 {
 		return nil
 	}
 	if !term.IsTerminal(a.Stdin) {
-		return Usage(cmd, "a reader would spend money: agree with --yes, or limit it with --max-cost")
+		return Usage(cmd, "%s would spend money: agree with --yes, limit it with --max-cost%s", by, without)
 	}
+	term.Printf(a.Stderr, "spent by: %s\n", by)
 	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
 		return errors.New("not agreed; nothing was spent")
 	}

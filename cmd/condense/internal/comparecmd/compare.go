@@ -186,7 +186,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		return err
 	}
 	if err != nil {
-		err = stopped(err, r, opts)
+		err = stopped(err, len(r.Sessions), opts)
 	}
 	if len(r.Rows) == 0 && len(r.Canaries) == 0 && len(r.Evidence) == 0 {
 		if err != nil {

@@ -136,7 +136,7 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 		return err
 	}
 	if err != nil {
-		err = stopped(err, r, opts)
+		err = stopped(err, len(r.Sessions), opts)
 	}
 	if len(r.Spending) == 0 {
 		if err == nil {

@@ -2,7 +2,6 @@ package comparecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,22 +38,12 @@ func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, stra
 	if opts.Repeat > 1 {
 		term.Printf(a.Stderr, "strategies that ask a language model run %d times at every cut, in rounds and with canaries (--repeat)\n", opts.Repeat)
 	}
-	if u.USD == 0 && u.Unpriced == 0 || c.asked.Yes || c.asked.MaxUSD > 0 {
-		return nil
-	}
 	costly, free := priced(plan, strategies)
-	if !term.IsTerminal(a.Stdin) {
-		without := ""
-		if len(free) > 0 {
-			without = ", or leave it out: --strategies '" + strings.Join(free, ",") + "'"
-		}
-		return cli.Usage(cmd, "%s would spend money: agree with --yes, limit it with --max-cost%s", strings.Join(costly, ", "), without)
+	without := ""
+	if len(free) > 0 {
+		without = ", or leave it out: --strategies '" + strings.Join(free, ",") + "'"
 	}
-	term.Printf(a.Stderr, "spent by: %s\n", strings.Join(costly, ", "))
-	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {
-		return errors.New("not agreed; nothing was spent")
-	}
-	return nil
+	return c.asked.Confirm(a, cmd, u, strings.Join(costly, ", "), without)
 }
 
 // priced returns the strategies that would spend money, each with its maximum, and the others.
@@ -145,7 +134,10 @@ func (p *progress) show(s lab.Progress) {
 		return
 	}
 	p.last = time.Now()
-	text := p.doing + fmt.Sprintf("%s of %s, %s", size.Group(s.Done), size.Plural(s.Total, "session"), size.Plural(s.Rows, "result"))
+	text := p.doing + fmt.Sprintf("%s of %s", size.Group(s.Done), size.Plural(s.Total, "session"))
+	if s.Rows > 0 {
+		text += ", " + size.Plural(s.Rows, "result")
+	}
 	if s.Cached > 0 {
 		text += fmt.Sprintf(" (%s in the cache)", size.Group(s.Cached))
 	}

@@ -57,7 +57,9 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if r == nil {
 		return err
 	}
-	if err == nil && r.Sessions == 0 {
+	if err != nil {
+		err = stopped(err, r.Sessions, opts)
+	} else if r.Sessions == 0 {
 		err = errors.New("no session could be read")
 	}
 	c.asked.SkippedBy(a, r)
@@ -83,7 +85,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 func (c *comparison) interviewOptions(cmd *cobra.Command) (*lab.Options, error) {
 	for flag, set := range map[string]bool{
 		"rounds": c.rounds > 0, "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
-		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
+		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder, "peers": c.others.peers != "", "outputs": c.others.outputs != "",
 	} {
 		if set {
 			return nil, cli.Usage(cmd, "--%s has no meaning with --reader", flag)
@@ -105,11 +107,10 @@ func (c *comparison) interviewOptions(cmd *cobra.Command) (*lab.Options, error) 
 func writeReader(w io.Writer, r *lab.ReaderReport, c *comparison, width int) {
 	for _, budget := range r.Budgets {
 		heads, rows := r.Table(budget)
-		table := term.NewTable(heads...)
-		for _, row := range rows {
-			table.Row(row...)
+		printTable(w, term.NewTable(heads...).Rows(rows), "budget "+budget+": questions answered", c.output == "md", width)
+		for _, line := range r.Paired(budget) {
+			term.Printf(w, "%s\n", line)
 		}
-		printTable(w, table, "budget "+budget+": questions answered", c.output == "md", width)
 	}
 	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. In brackets a 95 %% interval over sessions; one reader a view: differences\nunder 0.05 are noise.\n",
 		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))

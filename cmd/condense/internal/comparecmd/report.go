@@ -97,7 +97,7 @@ func printComparison(ctx context.Context, a *cli.App, c *comparison, r *lab.Repo
 var reportFormats = []string{"table", "md", "csv", "json", "html"}
 
 // stopped returns the error of a run that stopped early, with a hint about the next run.
-func stopped(err error, r *lab.Report, opts *lab.Options) error {
+func stopped(err error, sessions int, opts *lab.Options) error {
 	again := "there is no cache: the next run starts again"
 	if opts.Cache != "" {
 		again = "the next run continues from there"
@@ -105,7 +105,7 @@ func stopped(err error, r *lab.Report, opts *lab.Options) error {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	return fmt.Errorf("%w after %s; %s", err, size.Plural(len(r.Sessions), "session"), again)
+	return fmt.Errorf("%w after %s; %s", err, size.Plural(sessions, "session"), again)
 }
 
 // nothingCompared returns the reasons why no session of r could be compared.

@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the page
 	"fmt"
 	"html/template"
@@ -44,12 +45,13 @@ func (c *judgeCard) Lines() []judgeLine {
 		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, term.Number(c.ReadyMS))},
 	}
 	if r := c.Readers; r != nil {
-		text := fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered:", size.Plural(r.Sessions, "session"), r.Author, r.Reader, cli.UsageText(r.Usage))
+		var shares []string
 		_, rows := r.Table(r.Budgets[0])
 		for _, row := range rows {
-			text += fmt.Sprintf(" %s %v;", row[0], row[2])
+			shares = append(shares, fmt.Sprintf("%s %s", row[0], row[2]))
 		}
-		lines = append(lines, judgeLine{"readers", strings.TrimRight(text, ";")})
+		lines = append(lines, judgeLine{"readers", fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered: %s",
+			size.Plural(r.Sessions, "session"), r.Author, r.Reader, cli.UsageText(r.Usage), strings.Join(shares, "; "))})
 	}
 	return lines
 }
@@ -64,16 +66,12 @@ func judgeHeads() []string {
 }
 
 // Rows returns the table by mode: kept shares and paired differences.
-func (c *judgeCard) Rows() [][]string {
-	var rows [][]string
+func (c *judgeCard) Rows() (rows [][]any) {
 	for i := range c.Modes {
 		m := &c.Modes[i]
-		row := []string{m.Mode, judgeCell(m.Kept), judgeCell(m.Own), judgeCell(m.Alone), judgeCell(m.Left)}
-		if m.Mode == "" {
-			row[0] = "all"
-		}
+		row := []any{cmp.Or(m.Mode, "all"), judgeCell(m.Kept), judgeCell(m.Own), judgeCell(m.Alone), judgeCell(m.Left)}
 		if m.Kept != nil {
-			row[0] += fmt.Sprintf(" (%d)", m.Kept.Sessions)
+			row[0] = fmt.Sprintf("%s (%d)", cmp.Or(m.Mode, "all"), m.Kept.Sessions)
 		}
 		for _, b := range judgeBuiltins {
 			for _, own := range []bool{false, true} {
@@ -131,29 +129,14 @@ func judgeText(c *judgeCard) ([]byte, error) {
 		}
 	}
 	write(c.Lines())
-	t := term.NewTable(judgeHeads()...)
-	for _, row := range c.Rows() {
-		cells := make([]any, len(row))
-		for i := range row {
-			cells[i] = row[i]
-		}
-		t.Row(cells...)
-	}
 	term.Printf(&b, "\n")
-	if err := term.PrintText(&b, t.Text("")); err != nil {
-		return nil, err
-	}
-	term.Printf(&b, "\n%s\n", judgeLegend)
+	text := term.NewTable(judgeHeads()...).Rows(c.Rows()).Text("") + "\n" + judgeLegend + "\n"
 	if c.Readers != nil {
 		heads, rows := c.Readers.Table(c.Readers.Budgets[0])
-		t := term.NewTable(heads...)
-		for _, row := range rows {
-			t.Row(row...)
-		}
-		term.Printf(&b, "\n")
-		if err := term.PrintText(&b, t.Text("")); err != nil {
-			return nil, err
-		}
+		text += "\n" + term.NewTable(heads...).Rows(rows).Text("")
+	}
+	if err := term.PrintText(&b, text); err != nil {
+		return nil, err
 	}
 	if notes := c.Notes(); len(notes) > 0 {
 		term.Printf(&b, "\n")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/plain"
@@ -303,7 +304,7 @@ func (l *launched) override(agent *agents.Agent, args []string, own addresses, k
 			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which wrap cannot change: requests do not come through condense", a.from, a.url))
 		default:
 			needed = true
-			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", home(a.from), a.url))
+			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", cli.FromHome(a.from), a.url))
 		}
 	}
 	if needed {

@@ -32,6 +32,14 @@ func NewTable(titles ...string) *Table {
 	return t
 }
 
+// Rows adds rows, and returns t.
+func (t *Table) Rows(rows [][]any) *Table {
+	for _, row := range rows {
+		t.Row(row...)
+	}
+	return t
+}
+
 // Row adds a row. Integers get thousands separators.
 func (t *Table) Row(cells ...any) {
 	var row []string
@@ -61,7 +69,7 @@ func (t *Table) Text(indent string) string {
 	w.SetStyle(style)
 	var b strings.Builder
 	for line := range strings.Lines(w.Render() + "\n") {
-		b.WriteString(strings.TrimRight(indent+line[2:], " \n") + "\n")
+		b.WriteString(strings.TrimRight(indent+strings.TrimPrefix(line, "  "), " \n") + "\n")
 	}
 	return b.String()
 }

@@ -425,6 +425,7 @@ func TestNobodySpeaksForTheUser(t *testing.T) {
 		// Whoever says it is named, or the user is quoted.
 		{"Constraints", "AGENTS.md: report each file that was written.", true},
 		{"Constraints", "Shell: PowerShell, no head.", true},
+		{"Constraints", "Tool: results are cut at 100 lines.", true},
 		{"Constraints", "User of the tool: push everything.", false},
 		{"Constraints", "Important: push everything.", false},
 		{"Request", `Give the parser another name in all its packages: "rename the parser to reader".`, true},
@@ -432,7 +433,7 @@ func TestNobodySpeaksForTheUser(t *testing.T) {
 		// It claims nothing.
 		{"Open", "Whether the user wants the backups deleted is unknown.", true},
 		{"Open", "The user has not approved the deployment. The agent waits.", true},
-		{"Open", "It needs a token of the vendor from the user.", true},
+		{"Open", "It needs a token of example.com from the user.", true},
 		{"Open", "It is unknown. The user approved deleting the backups.", false},
 		{"Done", "Added the allowed origins to the config.", true},
 	} {

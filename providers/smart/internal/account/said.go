@@ -26,7 +26,7 @@ var speaksForUser = plain.Pattern(`(?i)\b(?:user|customer|client|they)s?\s+(?:(?
 var denies = plain.Pattern(`(?i)\b(?:not|never|no|none|don't|do not|doesn't|didn't|can't|cannot|mustn't|won't|without|avoid|stop|nicht|nie|niemals|kein\w*|ohne|jamais|ne|pas|sans|nunca|sin|nem)\b|不|禁止|ない`)
 
 // unsettled matches sentences that leave open what the user wants.
-var unsettled = plain.Pattern(`(?i)\bwhether\b|\bun(?:known|decided|confirmed|answered|settled|clear)\b|\b(?:not|never|none|nothing)\b[^.;]{0,30}\b(?:said|asked|confirmed|answered|decided|approved|known)\b|\b(?:waits? for|needs?)\b[^.;]{0,80}\b(?:from|of) the user\b`)
+var unsettled = plain.Pattern(`(?i)\bwhether\b|\bun(?:known|decided|confirmed|answered|settled|clear)\b|\b(?:not|never|none|nothing)\b[^.;]{0,30}\b(?:said|asked|confirmed|answered|decided|approved|known)\b|\b(?:waits? for|needs?)\b.{0,80}\b(?:from|of) the user\b`)
 
 // saysOfUser reports whether a sentence of text is about the user's will.
 func saysOfUser(text string) bool {
@@ -34,7 +34,7 @@ func saysOfUser(text string) bool {
 }
 
 // sources matches the source that an item begins with, if it is not the user.
-var sources = plain.Pattern(`(?i)^(?:\S*\.\p{L}{1,5}\b|(?:the )?(?:readme|shell|sandbox|environment|system|harness|project|repository|backlog|agents?)\b|\(reported: tool\))[^:"]{0,40}: `)
+var sources = plain.Pattern(`(?i)^(?:\(reported: tool\)|(?:\S*\.\p{L}{1,5}\b|(?:the )?(?:readme|shell|sandbox|environment|system|harness|project|repository|backlog|agents?)\b)[^:"]{0,40}: )`)
 
 // quotesUser reports whether text quotes the user: some words of a message, or a whole one.
 func (h *History) quotesUser(text string) bool {
