@@ -184,6 +184,7 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 	case err != nil:
 		return body, ""
 	case overflow:
+		e.req.g.windows.state(e.req, text)
 		return body, tooLong
 	case (e.plan.altered || e.req.tool.session != nil || e.req.claim.Unread || e.req.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
 		aboutThinking(string(text)):
