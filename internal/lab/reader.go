@@ -183,7 +183,7 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	}
 	memory := recall.New(j)
 	memory.Own.Hidden = true // to the reader
-	p, n := questionPrompt(w, &t)
+	p, n := questionPrompt(&t)
 	if _, err := fits(w.counter, v.author, p); err != nil { // before a view costs anything
 		return fmt.Errorf("the author: %w", err)
 	}
@@ -250,14 +250,14 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 }
 
 // questionPrompt asks an author for n questions.
-func questionPrompt(w *sessionWork, t *task) (p *model.Prompt, n int) {
+func questionPrompt(t *task) (p *model.Prompt, n int) {
 	var kinds strings.Builder
 	for _, k := range questionKinds {
 		n += k.Count
 		fmt.Fprintf(&kinds, "- %d of kind %q: %s;\n", k.Count, k.Name, k.About)
 	}
 	return prompt(authorSystem, n*answerTokens, fenced("history", conversationText(t.cut.Prefix())),
-		fenced("after", conversationText(w.session.Messages[t.cut.At:t.cut.End])), fmt.Sprintf(authorQuestion, n, kinds.String())), n
+		fenced("after", conversationText(t.cut.Session.Messages[t.cut.At:t.cut.End])), fmt.Sprintf(authorQuestion, n, kinds.String())), n
 }
 
 // questions returns the author's n questions.
