@@ -175,32 +175,34 @@ Answer with a JSON object: "answers" is an object with the number of each questi
 Answer with a JSON object: for each letter an object with the number of each question and the grade.`
 )
 
-// task asks about one cut.
+// task asks about one cut, if any strategy has a view of it.
 func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t task) error {
-	questions, err := v.questions(ctx, w, &t)
-	if err != nil {
-		return err
-	}
 	j := history.New()
 	if err := j.Append(t.cut.Prefix()...); err != nil {
 		return err
 	}
 	memory := recall.New(j)
 	memory.Own.Hidden = true // to the reader
+	p, n := questionPrompt(&t)
+	if _, err := fits(w.counter, v.author, p); err != nil { // before a view costs anything
+		return fmt.Errorf("the author: %w", err)
+	}
+	seen, err := v.views(ctx, w, name, t, memory)
+	if err != nil {
+		return err
+	}
+	questions, err := v.questions(ctx, w, p, n)
+	if err != nil {
+		return err
+	}
 	var (
 		views    []ReaderAnswers
 		readings []reading
 	)
-	missing := func(strategy string, err error) error {
-		if ctx.Err() == nil {
-			v.report.Skipped = append(v.report.Skipped, SkippedReader{name, t.budget + ": " + err.Error(), strategy})
-		}
-		return ctx.Err()
-	}
-	ask := func(strategy string, view *seen, back *recaller) error {
+	ask := func(strategy string, view *viewed, back *recaller) error {
 		r, err := v.answers(ctx, w, view, questions, back)
 		if err != nil {
-			return missing(strategy, err)
+			return v.missing(ctx, name, t.budget, strategy, err)
 		}
 		a := ReaderAnswers{
 			Session: name, Source: w.session.Source, Budget: t.budget, Strategy: strategy, Tokens: view.Tokens,
@@ -212,31 +214,22 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		views, readings = append(views, a), append(readings, r)
 		return nil
 	}
-	sizes := map[string]int{"": t.room}
 	for i := range v.run.strategies {
-		s, sized := &v.run.strategies[i], t
-		if sized.room = sizes[s.SizeOf]; sized.room == 0 {
-			if err := missing(s.Name, fmt.Errorf("%s has no size", s.SizeOf)); err != nil {
-				return err
-			}
+		s := v.run.strategies[i].Name
+		view := seen[s]
+		if view == nil {
 			continue
 		}
-		view, err := v.view(ctx, w, name, sized, s, memory)
-		if err == nil {
-			sizes[s.Name] = view.Tokens
-		}
-		if err != nil {
-			err = missing(s.Name, err)
-		} else if err = ask(s.Name, view, nil); err == nil && v.recall > 0 && view.Recalls {
-			back := &recaller{state: mcpserver.State{Conversation: memory}, counter: w.counter, left: v.recall}
-			err = ask(s.Name+withRecall, view, back)
+		err := ask(s, view, nil)
+		if err == nil && v.recall > 0 && view.Recalls {
+			err = ask(s+withRecall, view, &recaller{state: mcpserver.State{Conversation: memory}, counter: w.counter, left: v.recall})
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if len(readings) == 0 {
-		return errors.New("no strategy has a result")
+		return errors.New("no reader has answered")
 	}
 	grades, err := v.grades(ctx, w, questions, readings)
 	if err != nil || v.dry {
@@ -256,16 +249,19 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 	return nil
 }
 
-// questions returns the author's questions.
-func (v *interviews) questions(ctx context.Context, w *sessionWork, t *task) ([]question, error) {
+// questionPrompt asks an author for n questions.
+func questionPrompt(t *task) (p *model.Prompt, n int) {
 	var kinds strings.Builder
-	n := 0
 	for _, k := range questionKinds {
 		n += k.Count
 		fmt.Fprintf(&kinds, "- %d of kind %q: %s;\n", k.Count, k.Name, k.About)
 	}
-	p := prompt(authorSystem, n*answerTokens,
-		fenced("history", conversationText(t.cut.Prefix())), fenced("after", conversationText(w.session.Messages[t.cut.At:t.cut.End])), fmt.Sprintf(authorQuestion, n, kinds.String()))
+	return prompt(authorSystem, n*answerTokens, fenced("history", conversationText(t.cut.Prefix())),
+		fenced("after", conversationText(t.cut.Session.Messages[t.cut.At:t.cut.End])), fmt.Sprintf(authorQuestion, n, kinds.String())), n
+}
+
+// questions returns the author's n questions.
+func (v *interviews) questions(ctx context.Context, w *sessionWork, p *model.Prompt, n int) ([]question, error) {
 	var out []question
 	check := func() error {
 		out = slices.DeleteFunc(out, func(q question) bool {
@@ -288,55 +284,6 @@ func (v *interviews) questions(ctx context.Context, w *sessionWork, t *task) ([]
 		}
 	}
 	return out, nil
-}
-
-// A seen is a strategy's result, as readers get it.
-type seen struct {
-	Text    string `json:"text"` // empty in a dry run, if it is not known
-	Tokens  int    `json:"tokens"`
-	Recalls bool   `json:"recalls"` // it has numbers or handles with which content can be recalled
-}
-
-// view returns a strategy's result.
-func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy, c *recall.Conversation) (*seen, error) {
-	b := w.trial(name, t)
-	key := ""
-	if v.run.cache != nil && s.Key != "" {
-		key = cacheKey("view 2 "+w.hash+" "+w.session.Source, s.Key, v.run.opts.Encoding, v.run.opts.Seed, t, 1)
-		var k seen
-		if v.run.cache.get(key, &k) && k.Text != "" {
-			return &k, nil
-		}
-	}
-	if v.dry && !s.recorded() {
-		u := core.Usage{}
-		for _, c := range s.providers() {
-			if e, err := core.EstimateCost(ctx, c.Provider, b.request(b.shown()).Clone()); err == nil {
-				u = u.Add(e)
-			}
-		}
-		v.spend(u)
-		return &seen{Tokens: t.room, Recalls: true}, ctx.Err()
-	}
-	out, _, err := b.condense(ctx, s, b.shown(), 1)
-	if err != nil {
-		return nil, err
-	}
-	v.spend(out.Usage)
-	failed, why, _ := setbacks(out)
-	if failed > 0 && !slices.ContainsFunc(out.Attempts, func(a core.Attempt) bool {
-		return a.Err == nil && a.Provider != s.Truncation && a.TokensAfter < a.TokensBefore
-	}) {
-		return nil, errors.New(why) // the view is that of truncation
-	}
-	k := &seen{Text: conversationText(out.Messages), Recalls: leadsInto(c, out.Messages)}
-	for i := range out.Messages {
-		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
-	}
-	if key != "" && failed == 0 {
-		err = v.run.cache.put(key, k)
-	}
-	return k, err
 }
 
 // grades returns the grade of every question for each reading. The grader sees the readings in random order.
@@ -399,7 +346,7 @@ func fenced(name, text string) string {
 
 // ask asks a model, unless the answer is in the cache, and decodes the JSON of the answer into out. An answer that does not pass the
 // check is an error, and not cached. In a dry run ask only adds up the cost.
-func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model.Generator, p *model.Prompt, out any, check func() error) error {
+func (v *interviews) ask(ctx context.Context, c *tokens.Counter, gen model.Generator, p *model.Prompt, out any, check func() error) error {
 	text, err := json.Marshal(p.Messages)
 	if err != nil {
 		return err
@@ -412,9 +359,9 @@ func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model
 		v.report.Cached++
 		return nil
 	}
-	input := counter.Count(core.Text(p.System)) + core.MessageTokens(counter, p.Messages[0])
-	if window := gen.Info().Window; window > 0 && input+p.MaxOutput > window {
-		return fmt.Errorf("the window of %s is too small: %d tokens, and %d are needed", gen.Info().Name, window, input+p.MaxOutput)
+	input, err := fits(c, gen, p)
+	if err != nil {
+		return err
 	}
 	if v.dry {
 		v.said[key] = ""
@@ -440,6 +387,15 @@ func (v *interviews) ask(ctx context.Context, counter *tokens.Counter, gen model
 	return nil
 }
 
+// fits returns the tokens of a prompt, and an error if they exceed the window of a model.
+func fits(counter *tokens.Counter, gen model.Generator, p *model.Prompt) (input int, err error) {
+	input = counter.Count(core.Text(p.System)) + core.MessageTokens(counter, p.Messages[0])
+	if window := gen.Info().Window; window > 0 && input+p.MaxOutput > window {
+		return input, fmt.Errorf("the window of %s is too small: %d tokens, and %d are needed", gen.Info().Name, window, input+p.MaxOutput)
+	}
+	return input, nil
+}
+
 func (v *interviews) spend(u core.Usage) { v.report.Usage = v.report.Usage.Add(u) }
 
 // readJSON reads the JSON value in an answer, which may have words or a fence around it.
@@ -453,33 +409,4 @@ func readJSON(text string, out any) error {
 		return errors.New("the answer is not the JSON that was asked for") // errors never contain a model's text
 	}
 	return nil
-}
-
-// conversationText returns messages as the text shown to a reader.
-func conversationText(messages []core.Message) string {
-	var b strings.Builder
-	for i := range messages {
-		m := &messages[i]
-		fmt.Fprintf(&b, "<%s>\n", m.Role)
-		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case core.Text:
-				b.WriteString(string(p) + "\n")
-			case core.ToolCall:
-				b.WriteString("[calls " + p.Name + "] " + p.Args + "\n")
-			case core.ToolResult:
-				b.WriteString("[result]\n")
-				for _, c := range p.Content {
-					if t, ok := c.(core.Text); ok {
-						b.WriteString(string(t) + "\n")
-					}
-				}
-			case core.Image:
-				b.WriteString("[image]\n")
-			case core.Reasoning, core.Opaque:
-			}
-		}
-		fmt.Fprintf(&b, "</%s>\n", m.Role)
-	}
-	return b.String()
 }

@@ -113,7 +113,7 @@ func (r *recaller) call(ctx context.Context, args map[string]any) string {
 }
 
 // answers returns the reply of a reader that sees only a view, and may recall with back unless that is nil.
-func (v *interviews) answers(ctx context.Context, w *sessionWork, view *seen, questions []question, back *recaller) (reading, error) {
+func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, questions []question, back *recaller) (reading, error) {
 	var list strings.Builder
 	for i, q := range questions {
 		fmt.Fprintf(&list, "%d. %s\n", i+1, q.Question)

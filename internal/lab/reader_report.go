@@ -114,17 +114,7 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 
 // Table returns the heads and rows of the table for a budget; a head that begins with > is that of a number.
 func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
-	var names []string
-	recalls := false
-	for i := range r.Answers {
-		if x := &r.Answers[i]; x.Budget == budget && !slices.Contains(names, x.Strategy) {
-			at := slices.Index(names, strings.TrimSuffix(x.Strategy, withRecall)) + 1 // behind the same view
-			if at == 0 {
-				at = len(names)
-			}
-			names, recalls = slices.Insert(names, at, x.Strategy), recalls || x.Recall != nil
-		}
-	}
+	names, recalls := r.arms(budget)
 	heads = []string{"strategy", ">tokens", ">answered"}
 	for _, k := range r.Kinds {
 		heads = append(heads, ">"+k)
@@ -160,9 +150,23 @@ func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
 	return heads, rows
 }
 
+// arms returns the names of the strategies with answers, one with recall behind the same view, and whether there is one.
+func (r *ReaderReport) arms(budget string) (names []string, recalls bool) {
+	for i := range r.Answers {
+		if x := &r.Answers[i]; x.Budget == budget && !slices.Contains(names, x.Strategy) {
+			at := slices.Index(names, strings.TrimSuffix(x.Strategy, withRecall)) + 1 // behind the same view
+			if at == 0 {
+				at = len(names)
+			}
+			names, recalls = slices.Insert(names, at, x.Strategy), recalls || x.Recall != nil
+		}
+	}
+	return names, recalls
+}
+
 // Paired returns a line for each set of sessions about which not all strategies have answers, with the shares of all in it.
 func (r *ReaderReport) Paired(budget string) (lines []string) {
-	_, rows := r.Table(budget)
+	names, _ := r.arms(budget)
 	with, most := map[string][]string{}, 0
 	for _, a := range r.Answers {
 		if a.Budget == budget {
@@ -171,19 +175,24 @@ func (r *ReaderReport) Paired(budget string) (lines []string) {
 		}
 	}
 	done := map[string]bool{}
-	for _, row := range rows {
-		name := row[0].(string)
+	for _, name := range names {
 		set := strings.Join(with[name], "\n")
 		if len(with[name]) == most || done[set] {
 			continue
 		}
 		done[set] = true
-		own := ReaderReport{Answers: slices.DeleteFunc(slices.Clone(r.Answers), func(a ReaderAnswers) bool { return !slices.Contains(with[name], a.Session) })}
-		line := fmt.Sprintf("in the %d of %d sessions with %s:", len(with[name]), most, name)
-		for _, other := range rows {
-			line += fmt.Sprintf(" %s %s;", other[0], own.Answered(budget, other[0].(string), ""))
+		own := ReaderReport{}
+		for _, a := range r.Answers {
+			if slices.Contains(with[name], a.Session) {
+				own.Answers = append(own.Answers, a)
+			}
 		}
-		lines = append(lines, strings.TrimSuffix(line, ";"))
+		line := fmt.Sprintf("in the %d of %d sessions with %s: ", len(with[name]), most, name)
+		var shares []string
+		for _, other := range names {
+			shares = append(shares, other+" "+own.Answered(budget, other, ""))
+		}
+		lines = append(lines, line+strings.Join(shares, "; "))
 	}
 	return lines
 }

@@ -26,9 +26,9 @@ type Reading struct {
 // AddFlags adds the flags to a command.
 func (r *Reading) AddFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.Reader, "reader", "", "`model` that answers questions about each session from every strategy's result: how much can still be answered")
-	f.StringVar(&r.Author, "author", "", "with --reader, `model` that writes the questions from the whole session and grades the answers blindly (default: the reader)")
-	f.StringVar(&r.Recall, "recall", "0", "with --reader, the most `tokens` of a session that the reader may recall by the numbers of a view, or by words")
+	f.StringVar(&r.Reader, "reader", "", "`model` that answers questions about each session from every strategy's result")
+	f.StringVar(&r.Author, "author", "", "with --reader, `model` that writes the questions and grades the answers blindly (default: the reader)")
+	f.StringVar(&r.Recall, "recall", "0", "with --reader, the most `tokens` of a session that a second reader may recall by number or words")
 	f.Float64Var(&r.MaxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "do not ask before spending money")
 }
@@ -45,7 +45,8 @@ func (r *Reading) Options(cmd *cobra.Command, models strategies.Models, o *lab.R
 	}
 	recall, ok := size.Parse(r.Recall)
 	if !ok || recall > 0 && recall < lab.LeastRecall {
-		return Usage(cmd, "--recall: got %q; want the most tokens of a session, at least %d, as %s; 0 is no recall", r.Recall, lab.LeastRecall, size.Units)
+		const want = "--recall: got %q; want the most tokens of a session, at least %d, as %s; 0 is no recall"
+		return Usage(cmd, want, r.Recall, lab.LeastRecall, size.Units)
 	}
 	o.Recall, o.MaxUSD = int(recall), r.MaxUSD
 	for _, m := range []struct {

@@ -85,7 +85,8 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 func (c *comparison) interviewOptions(cmd *cobra.Command) (*lab.Options, error) {
 	for flag, set := range map[string]bool{
 		"rounds": c.rounds > 0, "write-modes": c.writeModes != "", "against": c.against != "", "fail-on": c.failOn != "",
-		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder, "peers": c.others.peers != "", "outputs": c.others.outputs != "",
+		"repeat": cmd.Flags().Changed("repeat"), "per-mode": c.perMode, "by-folder": c.byFolder,
+		"peers": c.others.peers != "", "outputs": c.others.outputs != "",
 	} {
 		if set {
 			return nil, cli.Usage(cmd, "--%s has no meaning with --reader", flag)
@@ -115,8 +116,8 @@ func writeReader(w io.Writer, r *lab.ReaderReport, c *comparison, width int) {
 	term.Printf(w, "%s; %s asked and graded, %s read; %s. A right answer is a point, one that is half right half a point; wrong counts answers that\nclaim something else. In brackets a 95 %% interval over sessions; one reader a view: differences\nunder 0.05 are noise.\n",
 		size.Plural(r.Sessions, "session"), plain.Line(r.Author), plain.Line(r.Reader), cli.UsageText(r.Usage))
 	if c.asked.Recall != "0" {
-		term.Printf(w, "+ recall: up to %s tokens of a session; recalled is the mean, in vain are recalls that returned nothing. Only views with\n"+
-			"numbers have it.\n", c.asked.Recall)
+		term.Printf(w, "+ recall: up to %s tokens of a session, of views with numbers; recalled is the mean, in vain are recalls\n"+
+			"that returned nothing.\n", c.asked.Recall)
 	}
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Hinder != "" {
