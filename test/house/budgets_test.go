@@ -38,8 +38,8 @@ var budgets = []struct {
 	ceiling, goal int
 	measure       func(*house) (n int, worst []string)
 }{
-	{"lines of core and registry with their imports", 3_600, 3_200, closure("core", "registry")},
-	{"lines of plugin-sdk with its imports", 7_510, 5_500, closure("plugin-sdk")},
+	{"lines of core and registry with their imports", 3_590, 3_200, closure("core", "registry")},
+	{"lines of plugin-sdk with its imports", 7_500, 5_500, closure("plugin-sdk")},
 	{"lines of the root package with its imports", 44_790, 30_000, closure(".")},
 	{"lines of live with its imports", 77_540, 58_000, closure("live")},
 	{"lines of the program with its imports, without the laboratory", 107_730, 74_000, closure("cmd/condense")},

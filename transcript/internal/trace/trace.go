@@ -3,6 +3,8 @@ package trace
 
 import (
 	"cmp"
+	"slices"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -10,7 +12,6 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
 	"github.com/condensehq/condense/transcript/internal/request"
-	"slices"
 )
 
 // Codec is the format.
