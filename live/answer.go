@@ -255,12 +255,7 @@ func own(r *request, of *lineage.State) *lineage.State {
 // aboutThinking reports whether a vendor's error text is about thinking: the messages before it have changed, or the
 // thinking itself has.
 func aboutThinking(text string) bool {
-	for _, phrase := range []string{"signature", "bound to a different conversation", "cannot be modified"} {
-		if strings.Contains(text, phrase) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(text, "signature") || strings.Contains(text, "bound to a different conversation") || strings.Contains(text, "cannot be modified")
 }
 
 // errUnchanged means that a refused request cannot be made shorter.
