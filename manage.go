@@ -103,20 +103,20 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 		return nil, err
 	}
 	r := newReport(p)
-	before := c.kinds(p.counter)
+	before := c.kinds(p.set.counter)
 	if !p.decision.Act {
 		r.fill(p, before, before)
 		return r, p.floorErr()
 	}
-	s.host.observe(Event{Kind: EventStarted, Profile: p.Profile, Mode: p.Mode, Decision: p.decision})
+	s.host.observe(Event{Kind: EventStarted, Profile: p.set.Profile, Mode: p.set.Mode, Decision: p.decision})
 	if t.Estimate {
 		err = s.announce(ctx, p, r)
 	}
 	if err == nil {
 		err = s.condense(ctx, c, p, r)
 	}
-	r.fill(p, before, c.kinds(p.counter))
-	s.host.observe(Event{Kind: EventFinished, Profile: p.Profile, Mode: p.Mode, Report: r, Err: err})
+	r.fill(p, before, c.kinds(p.set.counter))
+	s.host.observe(Event{Kind: EventFinished, Profile: p.set.Profile, Mode: p.set.Mode, Report: r, Err: err})
 	return r, err
 }
 
@@ -174,7 +174,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		Before: len(p.view), After: len(got.Messages),
 		Hidden: len(got.Edit.Hide), Rewritten: len(got.Edit.Rewrite), Inserted: len(got.Edit.Insert),
 	}
-	if r.Words.Before, r.Words.After = value.Said(p.view, got.Messages, p.counter); r.Words.After < r.Words.Before {
+	if r.Words.Before, r.Words.After = value.Said(p.view, got.Messages, p.set.counter); r.Words.After < r.Words.Before {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("of what the user typed, %s of %s are no longer in the view: nothing else was left to remove, or the provider removes them",
 			size.Group(r.Words.Before-r.Words.After), size.Plural(r.Words.Before, "token")))
 	}
@@ -197,7 +197,7 @@ func onlyInJournal(err error) string {
 
 // A plan holds the decisions of one turn.
 type plan struct {
-	*settings
+	set      *settings
 	view     []core.Message
 	kept     int // tokens of messages that the configuration keeps
 	system   int // tokens
@@ -210,7 +210,7 @@ type plan struct {
 }
 
 // free reports whether the turn may spend nothing, because the user did not ask for it.
-func (p *plan) free() bool { return !p.Auto && p.decision.Trigger != core.TriggerManual }
+func (p *plan) free() bool { return !p.set.Auto && p.decision.Trigger != core.TriggerManual }
 
 func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	set, err := s.resolve(turnKey{t.Profile, t.Mode})
@@ -221,8 +221,8 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return nil, err
 	}
 	c.measure(set.Tokenizer, set.counter)
-	p := &plan{settings: set, view: c.View(), skip: t.Skip}
-	p.system, p.tools = p.counter.Overhead(t.System, t.Tools)
+	p := &plan{set: set, view: c.View(), skip: t.Skip}
+	p.system, p.tools = p.set.counter.Overhead(t.System, t.Tools)
 	p.system += t.Besides
 	trigger := t.Trigger
 	if trigger == "" {
@@ -232,7 +232,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
 		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,
 	}
-	p.decision = p.rule.Decide(size, c.state, trigger)
+	p.decision = p.set.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil
 	}
@@ -241,29 +241,29 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	p.keepAlways()
 	p.keepRecalled(c.journal.Appended())
 	// The exact floor takes a pass over all messages, so it is computed only when it matters.
-	req := &core.Request{Messages: p.view, Budget: p.decision.Budget, Typed: dialog.Typed, Counter: p.counter}
+	req := &core.Request{Messages: p.view, Budget: p.decision.Budget, Typed: dialog.Typed, Counter: p.set.counter}
 	size.Protected = core.FixedTokens(req)
-	p.decision = p.rule.Decide(size, c.state, trigger)
+	p.decision = p.set.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil
 	}
 	p.request = &core.Request{
 		Messages: p.view, Budget: p.decision.Budget, Trigger: trigger, Typed: dialog.Typed,
-		Profile: p.Profile, Mode: p.Mode, System: t.System, Environment: t.Environment,
+		Profile: p.set.Profile, Mode: p.set.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
-		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.counter,
-		Model: p.Model.Name, Price: p.Model.Price,
+		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.set.counter,
+		Model: p.set.Model.Name, Price: p.set.Model.Price,
 	}
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}
-	if p.Originals == config.OriginalsParts && c.originals != "" {
+	if p.set.Originals == config.OriginalsParts && c.originals != "" {
 		if p.part, p.partErr = nextPart(c.originals); p.partErr == nil {
 			p.request.Originals = fromDir(t.Dir, p.part)
 		}
 	}
 	if p.request.Instructions == "" {
-		p.request.Instructions = p.Prompt
+		p.request.Instructions = p.set.Prompt
 	}
 	return p, nil
 }
@@ -305,14 +305,14 @@ func (p *plan) keepLoaded() {
 			case core.ToolCall:
 				calls[part.ID] = i
 			case core.ToolResult:
-				if slices.ContainsFunc(part.Content, func(c core.Part) bool { o, ok := c.(core.Opaque); return ok && o.Kind == "tool_reference" }) {
+				if slices.ContainsFunc(part.Content, func(c core.Part) bool { o, ok := c.(core.Opaque); return ok && (o.Kind == "tool_reference" || o.Kind == "tools") }) {
 					keep(i)
 					if at, ok := calls[part.CallID]; ok {
 						keep(at)
 					}
 				}
 			case core.Opaque:
-				if part.Kind == "tool_search_tool_result" {
+				if part.Kind == "tool_search_tool_result" || part.Kind == "tool_search_output" {
 					keep(i)
 				}
 			case core.Text, core.Image, core.Reasoning:
@@ -323,7 +323,7 @@ func (p *plan) keepLoaded() {
 
 // keepAlways protects, for this condensation, what the configuration says that nothing removes.
 func (p *plan) keepAlways() {
-	if p.KeepFirst == 0 && p.KeepUsers == 0 && !p.KeepCalls && !p.KeepErrors {
+	if p.set.KeepFirst == 0 && p.set.KeepUsers == 0 && !p.set.KeepCalls && !p.set.KeepErrors {
 		return
 	}
 	keep := func(i int) {
@@ -332,7 +332,7 @@ func (p *plan) keepAlways() {
 			p.kept += m.Tokens
 		}
 	}
-	first, users := p.KeepFirst, p.KeepUsers
+	first, users := p.set.KeepFirst, p.set.KeepUsers
 	for i := 0; i < len(p.view) && first > 0; i++ {
 		if m := &p.view[i]; m.Role != core.RoleSystem && !dialog.AllInserted(m) {
 			keep(i)
@@ -346,14 +346,14 @@ func (p *plan) keepAlways() {
 			users--
 		}
 	}
-	if !p.KeepCalls && !p.KeepErrors {
+	if !p.set.KeepCalls && !p.set.KeepErrors {
 		return
 	}
 	for i, parts := range dialog.Read(p.view).Messages {
 		for _, part := range parts {
 			for _, pass := range part.Passages {
 				isCall := pass.Kind == dialog.KindToolCall
-				if p.KeepCalls && isCall || p.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError {
+				if p.set.KeepCalls && isCall || p.set.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError {
 					keep(i)
 				}
 			}
@@ -367,7 +367,7 @@ func (p *plan) floorErr() error {
 	if err == nil || p.kept == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; keep_first, keep_users, keep_calls and keep_errors of profile %s keep about %d tokens of messages: lower them, or use a model with a larger window", err, p.Profile, p.kept)
+	return fmt.Errorf("%w; keep_first, keep_users, keep_calls and keep_errors of profile %s keep about %d tokens of messages: lower them, or use a model with a larger window", err, p.set.Profile, p.kept)
 }
 
 // Overflow reports whether err, from a request to a model's API, says that the

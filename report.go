@@ -87,7 +87,7 @@ type MessageReport struct {
 func newReport(p *plan) *Report {
 	d := p.decision
 	r := &Report{
-		Decision: d.Reason, Reason: d.String(), Trigger: d.Trigger, Profile: p.Profile, Mode: p.Mode,
+		Decision: d.Reason, Reason: d.String(), Trigger: d.Trigger, Profile: p.set.Profile, Mode: p.set.Mode,
 		Budget: BudgetReport{
 			Window: d.Budget.Window, Reserve: d.Budget.Reserve, Limit: d.Budget.Limit, Target: d.Budget.Target,
 			ThresholdPercent: d.Threshold, Percent: d.Percent, Floor: d.Floor,
@@ -98,7 +98,7 @@ func newReport(p *plan) *Report {
 	switch {
 	case p.partErr != nil:
 		r.Warnings = append(r.Warnings, onlyInJournal(p.partErr))
-	case p.Originals == config.OriginalsParts && p.request != nil && p.part == "":
+	case p.set.Originals == config.OriginalsParts && p.request != nil && p.part == "":
 		r.Warnings = append(r.Warnings, "originals: parts has no effect, because the conversation has no file to write them next to")
 	}
 	return r
@@ -228,8 +228,8 @@ func (s *setup) estimates(ctx context.Context, p *plan) ([]Estimate, error) {
 		return nil, nil
 	}
 	var estimates []Estimate
-	for _, c := range p.Chain {
-		provider, err := s.provider(ctx, c, p.Model.Name)
+	for _, c := range p.set.Chain {
+		provider, err := s.provider(ctx, c, p.set.Model.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +270,7 @@ func (s *setup) announce(ctx context.Context, p *plan, r *Report) error {
 	}
 	r.Estimates = estimates
 	for _, e := range estimates {
-		s.host.observe(Event{Kind: EventEstimated, Profile: p.Profile, Mode: p.Mode, Provider: e.Provider, Estimate: e})
+		s.host.observe(Event{Kind: EventEstimated, Profile: p.set.Profile, Mode: p.set.Mode, Provider: e.Provider, Estimate: e})
 	}
 	return nil
 }

@@ -33,8 +33,7 @@ type setup struct {
 
 // A fresh provider was opened for a setup.
 type fresh struct {
-	*opened
-
+	o      *opened
 	name   string
 	origin config.Origin
 }
@@ -85,10 +84,10 @@ func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 func (s *setup) startable(ctx context.Context, former *setup) error {
 	var errs []error
 	for _, f := range s.fresh {
-		err := f.unusable
+		err := f.o.unusable
 		switch {
-		case f.plugin != nil:
-			err = f.plugin.Ping(ctx)
+		case f.o.plugin != nil:
+			err = f.o.plugin.Ping(ctx)
 		case err == nil:
 			continue
 		}
@@ -236,8 +235,8 @@ func (s *setup) activate() {
 // provider so. Asked is called after every attempt.
 func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
 	var list []core.NamedProvider
-	for _, c := range p.Chain {
-		provider, err := s.provider(ctx, c, p.Model.Name)
+	for _, c := range p.set.Chain {
+		provider, err := s.provider(ctx, c, p.set.Model.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -249,13 +248,13 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		list = append(list, core.NamedProvider{
 			Name: c.Name, Provider: provider, Timeout: c.Timeout, Abilities: s.abilities(c),
 			Uncut:    c.Strategy != slidingwindow.Name,
-			Fallback: p.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
+			Fallback: p.set.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
 		})
 	}
 	if n := len(list); n == 0 || list[n-1].Name != Truncation {
 		list = append(list, core.NamedProvider{Name: Truncation, Provider: truncation(), Fallback: n > 0})
 	}
-	event := Event{Profile: p.Profile, Mode: p.Mode}
+	event := Event{Profile: p.set.Profile, Mode: p.set.Mode}
 	return core.NewChain(list, &core.ChainOptions{
 		Asking: func(name string) {
 			e := event

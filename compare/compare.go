@@ -16,7 +16,7 @@
 // paired differences, verdicts and warnings. The same seed gives the same report, whatever the
 // number of jobs. No model is called except by strategies that use one.
 //
-// docs/comparing-measures.md has the formula of every measure, how it can mislead, and the JSON of a
+// bench/measures.md has the formula of every measure, how it can mislead, and the JSON of a
 // report. The command is condense compare.
 package compare
 
@@ -44,7 +44,7 @@ type (
 	Difference = lab.Difference
 )
 
-// Names of measures, for the method Difference of a [Report]. docs/comparing-measures.md lists all.
+// Names of measures, for the method Difference of a [Report]. bench/measures.md lists all.
 const (
 	MeasurePanel = lab.MeasurePanel // share of later needs that is left: the headline
 	// MeasureReachable is the panel, counting content that is kept or that a visible handle or path with lines leads

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -54,6 +55,32 @@ func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 // Keys returns every key that [Config.ExplainKey] explains, including the keys of the declared
 // profiles, modes, providers and models.
 func (c *Config) Keys() []string { return dottedSpelling.known(c.raw) }
+
+// Changed returns the keys whose values differ between two configurations, sorted. The values may be secret.
+func Changed(before, after *Config) (keys []string) {
+	var compare func(was, is any, p tree.Path)
+	compare = func(was, is any, p tree.Path) {
+		a, isA := was.(map[string]any)
+		b, isB := is.(map[string]any)
+		if !isA && !isB {
+			if !reflect.DeepEqual(was, is) {
+				keys = append(keys, p.String())
+			}
+			return
+		}
+		for name, v := range a {
+			compare(v, b[name], p.With(name))
+		}
+		for name, v := range b {
+			if _, both := a[name]; !both {
+				compare(nil, v, p.With(name))
+			}
+		}
+	}
+	compare(before.raw, after.raw, nil)
+	slices.Sort(keys)
+	return keys
+}
 
 func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 	value, _ := lookup(c.raw, m.path)

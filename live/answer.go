@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
@@ -35,6 +36,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := send(e.traceWrite(r))
 	if err != nil {
+		e.away = err
 		return nil, err
 	}
 	e.free = e.free || res.Header.Get(ownCompaction) != ""
@@ -287,6 +289,9 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	if a.Overflow {
 		r.claim.SetRefused(true)
 	}
+	if a.ErrorType != "" && e.status >= http.StatusBadRequest && !a.Overflow {
+		return e.unanswered(ctx, refusedWith(e.status, a))
+	}
 	// If the prompt was cut, the vendor's count says nothing about its full size.
 	if a.Input == 0 || e.truncated(a) || !r.claim.Latest(ctx) {
 		return nil
@@ -295,6 +300,7 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r.claim.Storing.Store(true)
 	defer r.claim.Storing.Store(false) // before the release
 	r.claim.SetRefused(false)
+	r.claim.Refuse("", r.s.Now())
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)
 	if r.s.Observe && e.plan.original > 0 { // the vendor has seen the original
 		share := float64(e.plan.ours) / float64(e.plan.original)
@@ -311,6 +317,19 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 		err = errors.Join(err, r.save(ctx, r.claim.State, false, r.s.Now()))
 	}
 	return err
+}
+
+// unanswered notes, in the description of a conversation that has had answers, that its vendor does not answer.
+func (e *exchange) unanswered(ctx context.Context, why string) error {
+	r := e.req
+	if r.claim == nil || r.t.count || !r.claim.Latest(ctx) {
+		return nil
+	}
+	defer r.claim.Release()
+	if r.claim.Based == 0 || !r.claim.Refuse(stats.Shown(why), r.s.Now()) {
+		return nil
+	}
+	return r.save(ctx, r.current(), true, r.s.Now())
 }
 
 // heed returns the state with the vendor's report.

@@ -163,7 +163,7 @@ func TestEpochsNameTheirProvider(t *testing.T) {
 			if a := p.count(t, "faulty", tt.outcome); a.Count == 0 || a.Failed() != e.Fallback {
 				t.Errorf("got %+v", s.Attempts)
 			}
-			if got := p.lines(t, "epoch"); len(got) != 1 || got[0]["provider"] != e.Provider || got[0]["outcome"] != e.Outcome || got[0]["fallback"] != e.Fallback || e.Fallback && got[0]["cause"] != e.Cause {
+			if got := p.lines(t, "epoch"); len(got) != 1 || got[0]["provider"] != e.Provider || got[0]["outcome"] != e.Outcome || got[0]["fallback"] != e.Fallback || e.Fallback && got[0]["cause"] != e.Cause || got[0]["profile"] == nil || got[0]["mode"] == nil {
 				t.Errorf("the log has %v", got)
 			}
 			if got := p.lines(t, notCondensed); (len(got) == 1) != e.Fallback {

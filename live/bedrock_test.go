@@ -182,6 +182,7 @@ func TestTenantsOfAmazon(t *testing.T) {
 
 // A prompt above the window, by both of the texts in which Amazon says it, is condensed and sent again.
 func TestOverflowOfAmazon(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, api := range []upstream.API{upstream.Messages, upstream.Converse} {
 		t.Run(string(api), func(t *testing.T) {
@@ -221,6 +222,7 @@ func TestOtherModelsOfAmazon(t *testing.T) {
 // With the machine's credentials only models are called, and the two lists read, however an upstream is addressed. Whoever reaches
 // the gateway cannot delete, start or buy anything with them.
 func TestOnlyModelCallsAreSigned(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	var mu sync.Mutex
 	var asked []string

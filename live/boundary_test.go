@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -48,6 +49,7 @@ func repairs(t *testing.T, api upstream.API, passes bool, patience int) *play {
 
 // An epoch that is due while a build is broken is prepared when it passes, and begins with the request after that one, whatever the API.
 func TestNoEpochBetweenAFailureAndItsRepair(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Responses} {
 		t.Run(string(api), func(t *testing.T) {

@@ -157,6 +157,7 @@ func TestComplaint01CacheReads(t *testing.T) {
 // 2: recompression in the background changes bytes that were already sent: the same conversation leaves as the same bytes, whenever
 // it is sent.
 func TestComplaint02SameBytes(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {
@@ -495,6 +496,7 @@ func (c *counted) Read(b []byte) (int, error) {
 // 14: what the agent reads is cut silently, it reads again, and the ledger calls the loss a saving: a result is whole when the model
 // sees it first, and what is reported as saved was not sent.
 func TestComplaint14ResultsAreWhole(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, c := range clients() {
 		t.Run(string(c.API), func(t *testing.T) {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -245,6 +246,22 @@ func (r *request) protected() job.Pins {
 	}
 }
 
+// missing returns the indices of the protected texts that occur nowhere in the request.
+func (r *request) missing() (all []int) {
+	for i, p := range r.claim.Control().Protections {
+		text := escaped(p.Text)
+		if p.Text == "" || slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return bytes.Contains(m.Raw, text) }) {
+			continue
+		}
+		doc, err := messages.Read(r.parsed.API, messages.Raw(r.parsed.Messages)) // in another spelling, or over borders of blocks
+		has := func(m core.Message) bool { return strings.Contains(messages.Text(m.Parts), p.Text) }
+		if err == nil && !slices.ContainsFunc(doc.Journal.View(), has) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (r *request) isProtected(raw []byte) bool {
 	all := r.claim.Control().Protections
@@ -276,6 +293,7 @@ func (p *plan) describe() {
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = p.req.from.agent.Name, cmp.Or(p.req.limits.mode,
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
+	a.Missing = p.req.missing()
 	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
 	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers
@@ -283,7 +301,11 @@ func (p *plan) describe() {
 		a.Chain = p.req.limits.resolved.Chain[0].Name
 	}
 	if p.epoch != nil {
-		a.Provider, a.Failing = p.epoch.Provider, nil
+		if a.Provider, a.Failing = p.epoch.Provider, nil; p.epoch.Fallback {
+			a.Fallback = a.Fallback.Again(p.epoch.Cause, p.req.in.start)
+		} else {
+			a.Fallback = nil
+		}
 	} else if e := p.state.Epoch; e != nil && e.Truth == nil {
 		p.req.g.stats.Change(c.Conversation, e.Time, func(judged *stats.Epoch) {
 			now := *e

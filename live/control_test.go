@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -86,6 +87,7 @@ func sent(t *testing.T, p *play) (messages []json.RawMessage) {
 
 // An undone conversation is condensed again only when its window is full, and a paused one only when the vendor would refuse it.
 func TestUndoneAndPausedConversationsGrow(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	grown := func(prepare func(*play, *control.Desk)) (largest int, p *play) {
 		p = newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
@@ -307,6 +309,7 @@ func (w *tap) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush()
 // agent's loop, whether
 // the model binds its thinking or not: nothing is refused, and what was undone is the client's own.
 func TestOrdersWhileAnAnswerStreams(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, tt := range []struct{ model, thinking string }{
 		{"claude-opus-5-5", "adaptive"}, // thinking is bound to what was sent before it

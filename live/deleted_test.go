@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -13,6 +14,7 @@ import (
 // Another process deletes what a running gateway has stored. The gateway notices it with the next request, and stores the conversation
 // again, so that a restart afterwards loses nothing.
 func TestDeletedRecordsAreStoredAgain(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "serve.db")
 	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, func(o *live.Options) { o.Store.Path = path; o.Recall.Own = true })

@@ -342,7 +342,7 @@ func (p *plan) announce() {
 		by = append(by, "cause", e.Cause)
 	}
 	r.s.Reports.Logger.Info("epoch", append([]any{
-		"agent", e.Agent, "model", e.Model, "reason", e.Reason, "before", e.Before, "after",
+		"agent", e.Agent, "model", e.Model, "profile", r.limits.profile, "mode", r.limits.mode, "reason", e.Reason, "before", e.Before, "after",
 		e.After, "words_lost", e.WordsLost, "ms", e.Millis, "observed", e.Observed,
 	}, by...)...)
 	begun := *p

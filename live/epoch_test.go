@@ -72,7 +72,7 @@ func (p *play) serve(t *testing.T, host *condense.Options, change func(*live.Opt
 func TestLongLoops(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		api             upstream.API
 		model, thinking string
 	}{
@@ -84,6 +84,9 @@ func TestLongLoops(t *testing.T) {
 		{upstream.Responses, "gpt-5.6", "medium"},
 	} {
 		for _, stream := range []bool{false, true} {
+			if stream != (i%2 == 1) && !testkit.Night() {
+				continue
+			}
 			t.Run(fmt.Sprint(tt.api, "/", tt.model, "/", tt.thinking, "/stream=", stream), func(t *testing.T) {
 				t.Parallel()
 				p := newPlay(t, upstream.Options{}, upstream.Client{API: tt.api, Model: tt.model, Thinking: tt.thinking, Stream: stream, Session: "s1"}, nil)
@@ -131,8 +134,11 @@ func TestForcedEpochsAreOfTheProfile(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
 	const window = 60_000
-	for _, perToken := range []float64{0.5, 2.5, 3.5, 4.5, 6} {
-		for _, size := range []int{6_000, 20_000} {
+	for i, perToken := range []float64{0.5, 2.5, 3.5, 4.5, 6} {
+		for k, size := range []int{6_000, 20_000} {
+			if i%2 != k && !testkit.Night() {
+				continue
+			}
 			t.Run(fmt.Sprint(perToken, " bytes per token, results of ", size), func(t *testing.T) {
 				t.Parallel()
 				asked := 0

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
@@ -33,6 +34,7 @@ type exchange struct {
 	free      bool             // the answer is the gateway's own
 	written   *atomic.Bool     // set when the vendor has the whole request; nil before it is sent
 	left      bool             // the client has disconnected
+	away      error            // why the request could not be sent
 	reserved  float64          // US dollars of the tenant's usage, until the answer is counted
 	asked     time.Time        // when the request was sent
 	span      trace.Span       // of the request to the vendor
@@ -157,6 +159,11 @@ const longestModel = 256
 func (e *exchange) done(ctx context.Context) {
 	r := e.req
 	e.answered()
+	if e.away != nil && !e.left {
+		if err := e.unanswered(ctx, "the vendor cannot be reached: "+upstream.Reason(e.away)); err != nil {
+			r.g.fault("answer", err)
+		}
+	}
 	if e.watcher == nil && (!e.left || e.written == nil || !e.written.Load()) {
 		return
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
 
@@ -55,9 +58,14 @@ func TestFailingEpochsAreSaid(t *testing.T) {
 				if !strings.Contains(c.Next, fmt.Sprintf("FAILS, %d times since ", c.Failing.Count)) || !strings.Contains(c.Next, "401 invalid x-api-key") || c.DueIn != 0 {
 					t.Errorf("request %d: %q, in %d requests", n, c.Next, c.DueIn)
 				}
+				if all := strings.Join(c.Troubles(), ""); !strings.Contains(all, "every request has all ") || !strings.Contains(all, ": check the key") {
+					t.Errorf("request %d: what it costs, and what to do: %s", n, all)
+				}
 			}
 		} else if c.Failing != nil || strings.Contains(c.Next, "FAILS") {
 			t.Errorf("after the epoch: %q", c.Next)
+		} else if all := strings.Join(c.Troubles(), ""); !strings.Contains(all, condense.Truncation+" stood in") || !strings.Contains(all, "401 invalid x-api-key") {
+			t.Errorf("after the truncation: %s", all)
 		}
 		body = append([]byte(strings.TrimSuffix(string(body), "]}")), fmt.Sprintf(`,{"role":"assistant","content":"Done."},{"role":"user","content":"Go on %d. %s"}]}`, n, strings.Repeat("more ", 800))...)
 	}
@@ -104,5 +112,81 @@ func TestForcedEpochsThatFailAreSaid(t *testing.T) {
 	}
 	if text := log.String(); strings.Count(text, "its epochs fail") != 1 || !strings.Contains(text, "outcome=replaced") {
 		t.Errorf("the log: %s", text)
+	}
+}
+
+// TestRefusalsAreSaid: a vendor that stops answering in the middle of a conversation is said instead of a prediction, until it answers.
+func TestRefusalsAreSaid(t *testing.T) {
+	t.Parallel()
+	var revoked, gone atomic.Bool
+	v := upstream.New(upstream.Options{Script: agentLoop})
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case gone.Load():
+			panic(http.ErrAbortHandler)
+		case revoked.Load():
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
+		default:
+			v.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(vendor.Close)
+	g, s := serveWith(t, vendor.URL, nil, nil)
+	c := upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", URL: s.URL}
+	c.History = []object{first(upstream.Messages, task)}
+	said := func() *control.Conversation {
+		_, _, _ = c.Step(t.Context()) // an error is what the client gets
+		live.Settle(g)
+		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d conversations, %v", len(all), err)
+		}
+		return all[0]
+	}
+	for range 3 {
+		if c := said(); c.Refused != nil || c.DueIn == 0 {
+			t.Errorf("while the vendor answers: %q", c.Next)
+		}
+	}
+	revoked.Store(true)
+	for n := 1; n <= 3; n++ {
+		c := said()
+		if is := strings.Contains(c.Next, fmt.Sprintf("NO ANSWER, %d times since ", n)) && strings.HasSuffix(c.Next, "401 invalid x-api-key"); is != (n > 1) || is && c.DueIn != 0 {
+			t.Errorf("refusal %d: %q, in %d requests", n, c.Next, c.DueIn)
+		}
+		if n > 1 && !strings.HasSuffix(strings.Join(c.Troubles(), ""), ": check the key") {
+			t.Errorf("refusal %d: %q", n, c.Troubles())
+		}
+	}
+	gone.Store(true)
+	if c := said(); !strings.Contains(c.Next, "NO ANSWER, 4 times since ") || !strings.Contains(c.Next, "cannot be reached") {
+		t.Errorf("away: %q", c.Next)
+	}
+	gone.Store(false)
+	revoked.Store(false)
+	if c := said(); c.Refused != nil || len(c.Troubles()) > 0 || c.DueIn == 0 {
+		t.Errorf("after an answer: %q, %q", c.Next, c.Troubles())
+	}
+}
+
+// TestUnknownNamesAreSaid: a mode or profile that a request names and the configuration does not have is in the log, once.
+func TestUnknownNamesAreSaid(t *testing.T) {
+	t.Parallel()
+	vendor := httptest.NewServer(upstream.New(upstream.Options{Script: agentLoop}))
+	t.Cleanup(vendor.Close)
+	var log lockedBuffer
+	_, s := serveWith(t, vendor.URL, nil, func(o *live.Options) { o.Reports.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	c := upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", URL: s.URL, Header: http.Header{"X-Condense-Mode": {"codr"}, "X-Condense-Profile": {"thorogh"}}}
+	c.History = []object{first(upstream.Messages, task)}
+	for range 3 {
+		if _, _, err := c.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"kind=mode name=codr", "kind=profile name=thorogh"} {
+		if n := strings.Count(log.String(), line); n != 1 {
+			t.Errorf("%d lines %q: %s", n, line, log.String())
+		}
 	}
 }

@@ -75,6 +75,7 @@ func messagesOf(t *testing.T, body []byte) []json.RawMessage {
 
 // What the gateway did is on disk before it is sent: another process goes on with the same bytes.
 func TestRestart(t *testing.T) {
+	testkit.Slow(t)
 	file := filepath.Join(t.TempDir(), "live.db")
 	p := newPlay(t, upstream.Options{}, claude("s"), func(o *live.Options) { o.Store.Path = file })
 	p.begin(t)

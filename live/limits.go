@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -108,7 +109,40 @@ func limitsOf(r *request) (limits, error) {
 	l.output = rule.Budget(policy.Size{}, core.TriggerAutomatic).Reserve
 	l.policy = r.s.Epoch.over(epoch.Of(rule))
 	l.policy.Turns = r.s.Epoch.ExpectedTurns
+	if at := r.own().Compacts; at > 0 && l.policy.Threshold > 0 { // its summary would replace the view
+		l.policy.Threshold = min(l.policy.Threshold, int(BeforeAgent*float64(at)))
+	}
 	return l, nil
+}
+
+// BeforeAgent is the share of the size at which an agent condenses by itself at which the gateway does: the next answer and
+// its results must fit below that size.
+const BeforeAgent = 0.9
+
+// Due returns the size from which a gateway condenses conversations of an agent with a model, and the window; known reports
+// whether that is known.
+func Due(g *Gateway, agent, model string) (at, window int, known bool) {
+	r := &request{g: g, s: g.current.Load(), t: &target{}, parsed: &wire.Request{Model: model}}
+	r.from.agent = agents.Find(agent)
+	r.priced(model)
+	l, err := limitsOf(r)
+	if err != nil {
+		return 0, 0, false
+	}
+	return l.policy.Threshold, l.policy.Window, r.tariff.listed > 0 || usersOwn(l.resolved)
+}
+
+// own returns what the request's agent knows about its model.
+func (r *request) own() agents.Limit {
+	if r.s.Agent != nil {
+		if l := r.s.Agent(r.parsed.Model, r.tariff.listed); l != (agents.Limit{}) {
+			return l
+		}
+	}
+	if r.from.agent == nil {
+		return agents.Limit{}
+	}
+	return r.from.agent.Limit(r.parsed.Model, r.tariff.listed)
 }
 
 // over returns the policy of a profile with the gateway's options applied.
@@ -126,6 +160,9 @@ func (r *request) priced(name string) {
 	if known := modelOf(r.g.host.Config(), name); known != nil {
 		_, r.tariff.declared = r.g.host.Config().Origin("models", known.Name, "window")
 		r.tariff.model.Price, r.tariff.model.Tiers, r.tariff.model.Free, r.tariff.listed = known.Price, known.Tiers, known.Free, known.Window
+	}
+	if own := r.own().Window; own > 0 && !r.tariff.declared { // it sends no more, whatever the vendor takes
+		r.tariff.listed = own
 	}
 	r.tariff.caching = catalog.CachingOf(name, r.tariff.model.Price)
 	switch {
@@ -189,17 +226,20 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 
 // inSystem reports whether a phrase is in the system prompt or in a system message.
 func inSystem(r *wire.Request, phrase string) bool {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(phrase) != nil {
-		return false
-	}
-	raw := bytes.Trim(bytes.TrimSpace(b.Bytes()), `"`)
+	raw := escaped(phrase)
 	if bytes.Contains(r.System, raw) {
 		return true
 	}
 	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
 		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
 	})
+}
+
+// escaped returns a text as it is in JSON, as clients usually write it.
+func escaped(text string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // of a string
+	return b.Bytes()[1 : b.Len()-2]
 }

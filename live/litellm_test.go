@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/live"
 )
 
@@ -40,6 +41,7 @@ print("away", run("a", history)["messages"] == history)
 
 // The guardrail for LiteLLM condenses a conversation, in epochs, apart from those of other callers, and passes what it cannot condense.
 func TestGuardrailForLiteLLM(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {

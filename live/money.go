@@ -19,11 +19,7 @@ import (
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
 func (e *exchange) count(a wire.Answer) {
 	if a.ErrorType != "" {
-		why := cmp.Or(a.ErrorText, a.ErrorType)
-		if e.status >= http.StatusBadRequest {
-			why = strconv.Itoa(e.status) + " " + why
-		}
-		e.req.g.stats.Failed("vendor_"+kindOf(a.ErrorType), why, e.req.s.Now())
+		e.req.g.stats.Failed("vendor_"+kindOf(a.ErrorType), refusedWith(e.status, a), e.req.s.Now())
 	}
 	if e.free || e.req.t.count { // vendors do not charge for counting tokens
 		return
@@ -42,6 +38,15 @@ func (e *exchange) count(a wire.Answer) {
 	}
 	paid, known := e.req.cost(a)
 	e.bill(a, bill{received, sent, paid, e.saved(a, received, sent, paid), known, estimated, false})
+}
+
+// refusedWith returns a vendor's error for people.
+func refusedWith(status int, a wire.Answer) string {
+	why := cmp.Or(a.ErrorText, a.ErrorType)
+	if status >= http.StatusBadRequest {
+		why = strconv.Itoa(status) + " " + why
+	}
+	return why
 }
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses

@@ -2,6 +2,7 @@ package live
 
 import (
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
@@ -21,6 +22,9 @@ const (
 	CompactUpstream = upstream.CompactUpstream
 	CompactGateway  = upstream.CompactGateway
 )
+
+// An AgentLimit is what an agent knows about a model, in tokens: its window, and the size at which it condenses by itself.
+type AgentLimit = agents.Limit
 
 type (
 	// Stats are the statistics of a gateway.
@@ -44,6 +48,9 @@ type (
 	// A Window describes the window of a model that is in no table, or whose server cuts longer prompts.
 	Window = stats.Window
 )
+
+// Advice says what to do about a [Failure] with this reason; empty if only the reason says it.
+func Advice(reason string) string { return stats.Advice(reason) }
 
 // Replaced is the outcome of an [Attempt] by a provider that would have taken too long.
 const Replaced = stats.Replaced

@@ -25,6 +25,10 @@ type Options struct {
 	// read the files there that the agent has read. Folder works alike, and is also the working directory of agents that
 	// name none. Default: no file is read.
 	Source, Folder string
+	// Agent, if not nil, returns what the only agent of the gateway knows about a model: see [AgentLimit]. Window is the
+	// model's by the table of models, 0 if unknown. The gateway condenses for the agent's window, and before the agent
+	// condenses by itself.
+	Agent func(model string, window int) AgentLimit
 	// Observe forwards every request unchanged, and counts in [Stats] how much condensing would have saved.
 	Observe bool
 	// Account selects the model that writes an account of the conversation for the first provider of the chains, if any. A

@@ -273,6 +273,7 @@ func TestPromisesAreKept(t *testing.T) {
 
 // What the contents of a view lead to is all found also when another conversation is the latest, in another process.
 func TestContentsOfAnotherConversation(t *testing.T) {
+	testkit.Slow(t)
 	file := filepath.Join(t.TempDir(), "serve.db")
 	p := newPlay(t, upstream.Options{}, recalls(claude("s1")), func(o *live.Options) { o.Store.Path = file })
 	p.begin(t)
@@ -292,6 +293,7 @@ func TestContentsOfAnotherConversation(t *testing.T) {
 
 // Only a client that can call the tool, and says who may read, gets handles; for others nothing is kept.
 func TestNoPromisesWithoutRecall(t *testing.T) {
+	testkit.Slow(t)
 	for name, change := range map[string]func(*upstream.Client, *live.Options){
 		"no tool":   func(c *upstream.Client, _ *live.Options) { c.Tools = []string{"recall", "mcp__other__recall"} },
 		"no secret": func(c *upstream.Client, _ *live.Options) { c.Header = nil },

@@ -120,7 +120,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 		return r.planWithoutClaim(in, summary)
 	}
 	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
-	r.handles = !r.s.Observe && !r.s.Recall.Off && (r.tool.session != nil || !r.s.Recall.NoMCP && r.reads != "" && library.CanCall(r.parsed.Tools))
+	r.handles = !r.s.Observe && !r.s.Recall.Off && (r.tool.session != nil || !r.s.Recall.NoMCP && r.reads != "" && library.CanCall(r.parsed, r.from.agent.Deferred))
 	if err := r.take(ctx, in); err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 func (r *request) mayHaveTool(ctx context.Context) bool {
 	stored := r.parsed.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
 	return !agents.Subscription(r.in.header) && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (laneOf(ctx) != nil) &&
-		!library.CanCall(r.parsed.Tools)
+		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
 
 func firstUser(messages []wire.Message) int {

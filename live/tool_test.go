@@ -233,6 +233,7 @@ func TestRecallToolMixed(t *testing.T) {
 
 // At the limit the tool says so, and an answer that does not end calling it is ended.
 func TestRecallToolLimit(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		recall := upstream.Step{Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}
@@ -306,6 +307,7 @@ func TestRecallToolRestart(t *testing.T) {
 
 // A client that goes back to before a recall, and on in another way, gets what belongs to each branch.
 func TestRecallToolRewind(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
 		step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": "NEEDLE"})}}

@@ -37,6 +37,7 @@ func (s *signer) Compact(_ context.Context, p *model.Prompt) (*model.Answer, err
 // the login of a
 // plan gets no header, and so no block.
 func TestVendorStrategy(t *testing.T) {
+	testkit.Slow(t)
 	for _, login := range []bool{false, true} {
 		t.Run(fmt.Sprint("login=", login), func(t *testing.T) {
 			s := &signer{}

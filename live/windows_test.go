@@ -253,3 +253,44 @@ func TestOnlyServersInReachAreAsked(t *testing.T) {
 		t.Errorf("asked about a vendor's own model: %v", server.asked[0].URL)
 	}
 }
+
+// TestAgentsLimits: where an agent takes a model's window to be smaller than it is, or condenses by itself before it is full,
+// the gateway condenses before it does that; other clients of the model have the whole window.
+func TestAgentsLimits(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		agent, model  string
+		api           upstream.API
+		own           func(string, int) live.AgentLimit // what wrap has read
+		window, dueAt int
+	}{
+		{"codex_cli_rs/0.171.0", "gpt-5.6-sol", upstream.Responses, nil, 272_000, 217_600},
+		{"codex_cli_rs/0.171.0", "gpt-6.2-sol", upstream.Responses, nil, 500_000, 400_000}, // in no table of vendors
+		{"other/1", "gpt-5.6-sol", upstream.Responses, nil, 1_050_000, 840_000},
+		{"GeminiCLI/0.61.0", "gemini-2.5-pro", upstream.Gemini, nil, 1_048_576, 471_859},
+		{"claude-cli/2.1.332", "claude-sonnet-4-5", upstream.Messages, nil, 200_000, 150_300},
+		{"claude-cli/2.1.332", "claude-opus-5-5", upstream.Messages, nil, 1_000_000, 800_000},
+		{"claude-cli/2.1.332", "claude-opus-5-5", upstream.Messages, func(string, int) live.AgentLimit {
+			return live.AgentLimit{Window: 500_000, Compacts: 300_000}
+		}, 500_000, 270_000},
+	} {
+		v := upstream.New(upstream.Options{Script: agentLoop})
+		server := httptest.NewServer(v)
+		t.Cleanup(server.Close)
+		g, s := serveWith(t, server.URL, nil, func(o *live.Options) {
+			o.Agent, o.Upstreams.URLs["gemini"] = test.own, server.URL
+		})
+		c := upstream.Client{API: test.api, Model: test.model, Session: "s", URL: s.URL, Header: http.Header{"User-Agent": {test.agent}}}
+		c.History = []object{first(test.api, task)}
+		if _, _, err := c.Step(t.Context()); err != nil {
+			t.Fatalf("%s, %s: %v", test.agent, test.model, err)
+		}
+		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%s, %s: %d conversations, %v", test.agent, test.model, len(all), err)
+		}
+		if all[0].Window != test.window || all[0].DueAt != test.dueAt {
+			t.Errorf("%s, %s: window %d, due at %d; want %d, %d", test.agent, test.model, all[0].Window, all[0].DueAt, test.window, test.dueAt)
+		}
+	}
+}

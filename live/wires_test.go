@@ -100,6 +100,9 @@ func TestEveryWire(t *testing.T) {
 	type loop struct{ window, calls, size int }
 	for _, c := range wires {
 		for _, stream := range []bool{false, true} {
+			if testing.Short() && !stream {
+				continue
+			}
 			loops := []loop{{window, 45, 2200}}
 			if !testing.Short() && stream && (c.Cloud == "" || c.API == upstream.Converse) { // a cloud's messages are those of the API
 				loops = append(loops, loop{60_000, 45, 12_000})

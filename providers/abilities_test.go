@@ -26,7 +26,11 @@ func TestAbilities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for seed := range uint64(100) {
+		seeds := uint64(100)
+		if testing.Short() {
+			seeds = 20
+		}
+		for seed := range seeds {
 			messages := coretest.Random(rand.New(rand.NewPCG(seed, 0)), nil)
 			if len(messages) == 0 {
 				continue

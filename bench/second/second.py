@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the results of `condense compare` again, from docs/comparing-measures.md and the standard library alone.
+"""Measures the results of `condense compare` again, from bench/measures.md and the standard library alone.
 
     python3 second.py [--arena ARENA.json] REPORT.json OUTPUTS.jsonl [GOLD-FOLDER]
 

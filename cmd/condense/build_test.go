@@ -193,23 +193,21 @@ func (w *workshop) serves(t *testing.T, program string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, "serve", "--listen", "127.0.0.1:0", "--store", "memory")
 	cmd.Dir, cmd.Env = w.dir, w.env
-	var out bytes.Buffer
+	var out testkit.Log
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	select {
-	case err := <-ended:
-		t.Errorf("serve ended: %v\n%s", err, out.String())
-	case <-time.After(2 * time.Second): // a wrong configuration ends it at once
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("serve: %v\n%s", err, out.String())
-		}
+	testkit.Eventually(t, "serve listens, or ends because its configuration is wrong", func() bool {
+		return len(ended) > 0 || listens.MatchString(out.String())
+	})
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil || !listens.MatchString(out.String()) {
+		t.Errorf("serve: %v\n%s", err, out.String())
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *story) check(t *testing.T, path, format string, numbers []string) {
 }
 
 // TestNumbersOfFiles: from each format to each other and back, three times, each number in a view brings the message at its place of the
-// conversation from its beginning, at once and after the next agent went on.
+// conversation from its beginning, at once and after the next agent went on. Outside of `make night`, from each to three.
 func TestNumbersOfFiles(t *testing.T) {
 	testkit.Slow(t)
 	alone(t)
@@ -163,6 +163,9 @@ func TestNumbersOfFiles(t *testing.T) {
 	}
 	done := map[[2]string]bool{}
 	for step := range formats {
+		if !testkit.Night() && !slices.Contains([]int{0, 1, 5}, step) {
+			continue
+		}
 		for first, from := range formats {
 			if done[[2]string{from, formats[(first+step)%len(formats)]}] {
 				continue
@@ -201,7 +204,7 @@ func at(number string) int {
 }
 
 // TestNumbersAfterHandoffs: the same for sessions that are handed from each agent to each other, on and back, and for the server that the
-// agent starts; the numbers of a view that goes into a database are not promised.
+// agent starts; the numbers of a view that goes into a database are not promised. Outside of `make night`, each agent hands to two others.
 func TestNumbersAfterHandoffs(t *testing.T) {
 	testkit.Slow(t)
 	alone(t)
@@ -210,7 +213,7 @@ func TestNumbersAfterHandoffs(t *testing.T) {
 	all := slices.DeleteFunc(sessions.Agents(), func(a *sessions.Agent) bool { return !a.InFiles() })
 	for i, from := range all {
 		for k, to := range all {
-			if from == to {
+			if from == to || !testkit.Night() && k != (i+1)%len(all) {
 				continue
 			}
 			t.Run(from.Name+" "+to.Name, func(t *testing.T) {

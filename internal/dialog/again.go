@@ -26,7 +26,7 @@ func statusOf(text string) string {
 	const look = 200 // bytes of a line
 	text = strings.TrimSpace(text)
 	first, _, _ := strings.Cut(text, "\n")
-	if first = first[:min(len(first), look)]; !statusForm().MatchString(first) {
+	if first = first[:min(len(first), look)]; !strings.ContainsAny(first, ":]") || !statusForm().MatchString(first) {
 		return ""
 	}
 	last := text[strings.LastIndexByte(text, '\n')+1:]

@@ -86,3 +86,23 @@ func FuzzParse(f *testing.F) {
 	f.Add("x", `{"view_range":[1],"path":7}`)
 	f.Fuzz(func(_ *testing.T, name, args string) { dialog.ParseCall(name, args) })
 }
+
+func TestRecalls(t *testing.T) {
+	for _, test := range []struct {
+		name, args string
+		is         bool
+	}{
+		{"mcp__condense__recall", `{}`, true},
+		{"condense_recall", `{}`, true},
+		{"recall", `{"handle":"9f2c41d07a"}`, true},
+		{"recall", `{"text":"x"}`, false},
+		{"exec", `const r = await tools.mcp__condense__recall({what: "m4"}); text(r.content[0].text);`, true},
+		{"exec", `text(await tools.mcp__condense__recall({what: "m4"})); text(await tools.exec_command({cmd: "make"}));`, false}, // it did more
+		{"exec", `text(await tools.exec_command({cmd: "make"}));`, false},
+		{"apply_patch", `+await tools.mcp__condense__recall({})`, false},
+	} {
+		if got := dialog.Recalls(test.name, test.args); got != test.is {
+			t.Errorf("%s %s: %v", test.name, test.args, got)
+		}
+	}
+}

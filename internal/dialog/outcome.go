@@ -53,24 +53,36 @@ const (
 
 // FaultOf returns the fault of a line of a tool's result.
 func FaultOf(line string) Fault {
-	const most = 500 // bytes: a form is shorter
-	if line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n"); line == "" {
-		return NoFault
-	}
-	if strings.Contains(line, "\x1b[") {
-		line = colours().ReplaceAllString(line, "")
-	}
-	switch low := strings.ToLower(line); {
-	case !slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) }):
-	case slices.ContainsFunc(faultForms(), func(form *regexp.Regexp) bool { return form.MatchString(line) }):
+	switch line, hinted := faultLine(line); {
+	case hinted && hasFault(line):
 		return SureFault
-	case maybeForm().MatchString(line):
+	case hinted && maybeForm().MatchString(line):
 		return MaybeFault
-	}
-	if NamesExit(line) {
+	case NamesExit(line):
 		return SureFault
 	}
 	return NoFault
+}
+
+// faultLine returns the text of a line to match, and whether it has a word of a fault.
+func faultLine(line string) (text string, hinted bool) {
+	const most = 500 // bytes: a form is shorter
+	line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n")
+	if strings.Contains(line, "\x1b[") {
+		line = colours().ReplaceAllString(line, "")
+	}
+	low := strings.ToLower(line)
+	return line, slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) })
+}
+
+func hasFault(line string) bool {
+	return slices.ContainsFunc(faultForms(), func(form *regexp.Regexp) bool { return form.MatchString(line) })
+}
+
+// isFailure reports whether a line is in the form of a failure, and not only of an exit code.
+func isFailure(line string) bool {
+	text, hinted := faultLine(line)
+	return hinted && hasFault(text) && !NamesExit(line)
 }
 
 var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
@@ -114,7 +126,7 @@ func Failed(family Family, command, text string) bool {
 		text = text[:head] + "\n" + text[len(text)-tail:]
 	}
 	for line := range strings.Lines(text) {
-		if FaultOf(line) == SureFault && !NamesExit(line) {
+		if isFailure(line) {
 			return true
 		}
 	}
@@ -125,9 +137,7 @@ func Failed(family Family, command, text string) bool {
 var found = plain.Pattern(`^\S+[:(]\d+[:,)]`)
 
 // reports is true if the only line of an answer says that its call failed.
-func reports(line string) bool {
-	return FaultOf(line) == SureFault && !NamesExit(line) && !found().MatchString(line)
-}
+func reports(line string) bool { return isFailure(line) && !found().MatchString(line) }
 
 // shows reports whether all programs of a command show texts, whose lines say nothing about the command, and whether one shows a text of
 // others.

@@ -17,7 +17,9 @@ func IsRecall(name string) bool { return strings.HasSuffix(separators.Replace(na
 // Recalls reports whether a call asks for content by its handle or number. What it returns is in the conversation already, so
 // neither it nor its result gets a handle of its own.
 func Recalls(name, args string) bool {
-	return IsRecall(name) || name == "recall" && (strings.Contains(args, `"handle"`) || strings.Contains(args, `"what"`))
+	programs := strings.Count(args, "tools.mcp__condense__recall(") // Codex' code mode
+	return IsRecall(name) || name == "recall" && (strings.Contains(args, `"handle"`) || strings.Contains(args, `"what"`)) ||
+		name == "exec" && programs > 0 && programs == strings.Count(args, "tools.")
 }
 
 // BriefBytes is the size from which a single line is worth a handle: to ask for it takes a call and an answer.

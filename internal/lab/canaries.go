@@ -92,14 +92,14 @@ func windowFor(s *score.Session, b Budget, rounds int) int {
 // canaries plants canaries in the session, and condenses it with every strategy under every budget.
 func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, error) {
 	var out []Canary
-	for _, b := range w.opts.canaryShares() {
-		for i := range w.strategies {
-			s := &w.strategies[i]
+	for _, b := range w.run.opts.canaryShares() {
+		for i := range w.run.strategies {
+			s := &w.run.strategies[i]
 			if s.SizeOf != "" {
 				continue // it would be as without
 			}
 			runs, err := laps(w, s, func(run int) string {
-				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed, run)
+				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), b.String(), w.run.opts.canaryRounds(), w.run.opts.Seed, run)
 			}, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) })
 			if err != nil {
 				return nil, err
@@ -121,14 +121,14 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 // plantAndRun returns the surviving canaries of s, by type. The session is played twice, with hostile and neutral
 // lines exchanged.
 func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy, b Budget) ([]Canary, error) {
-	rounds := w.opts.canaryRounds()
+	rounds := w.run.opts.canaryRounds()
 	sum := make([]Canary, len(canary.Types))
 	for i, t := range canary.Types {
 		sum[i] = Canary{Budget: b.String(), Format: w.fileFormat(), Type: t}
 	}
 	window := windowFor(w.session, b, rounds)
 	for _, swap := range []bool{false, true} {
-		messages, planted := canary.Plant(w.set, w.session.Messages, w.session.ID, window, w.opts.Seed, swap)
+		messages, planted := canary.Plant(w.set, w.session.Messages, w.session.ID, window, w.run.opts.Seed, swap)
 		core.Measure(w.counter, messages)
 		said := map[string]bool{}
 		var view []core.Message
@@ -312,8 +312,8 @@ func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type
 // window.
 func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, silent map[string]bool) (int, error) {
 	n := 0
-	for _, b := range w.opts.canaryShares() {
-		window := windowFor(w.session, b, w.opts.canaryRounds())
+	for _, b := range w.run.opts.canaryShares() {
+		window := windowFor(w.session, b, w.run.opts.canaryRounds())
 		at, tokens, rounds := 0, 0, 0
 		for i := range w.session.Messages {
 			if w.session.Messages[i].Role == core.RoleAssistant && tokens >= window {
@@ -324,13 +324,13 @@ func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, s
 			}
 			tokens += w.session.Messages[i].Tokens
 		}
-		rounds = min(rounds, w.opts.canaryRounds())
+		rounds = min(rounds, w.run.opts.canaryRounds())
 		n += rounds
-		for i := range w.strategies {
-			s := &w.strategies[i]
+		for i := range w.run.strategies {
+			s := &w.run.strategies[i]
 			t := w.trial(name, task{budget: b.String(), cut: score.Cut{Session: w.session, At: at}, room: int(b.Share / 100 * float64(window))})
 			err := priceLaps[Canary](w, s, p, func(run int) string {
-				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), b.String(), w.opts.canaryRounds(), w.opts.Seed, run)
+				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), b.String(), w.run.opts.canaryRounds(), w.run.opts.Seed, run)
 			}, func() error {
 				for range 2 * rounds {
 					if err := w.spend(ctx, t, s, p, silent); err != nil {

@@ -92,7 +92,7 @@ func (r *runner) examine(ctx context.Context, it Item, rows []Row, own []int, ou
 	if err != nil {
 		return err
 	}
-	w := &sessionWork{runner: r, session: session, counter: counter}
+	w := &sessionWork{run: r, session: session, counter: counter}
 	cuts := score.Cuts(session, counter)
 	for _, i := range own {
 		row := &rows[i]

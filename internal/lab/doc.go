@@ -10,7 +10,7 @@
 // No model is called except by strategies that use one. [NewPlan] estimates what they would spend.
 // [Examine] shows one result message by message.
 //
-// docs/comparing-measures.md has the formula of every measure, how it can mislead, and the JSON of a report.
+// bench/measures.md has the formula of every measure, how it can mislead, and the JSON of a report.
 //
 // The packages below this one: score measures one result, canary plants sentences that must survive, strategies opens
 // the strategies that a user names, report writes HTML pages, online shows a running gateway, and the command

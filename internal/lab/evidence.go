@@ -51,10 +51,10 @@ const evidenceKept = 0.80
 // evidence condenses a conversation with every strategy under every budget, and looks for its gold turns.
 func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evidence, error) {
 	var out []Evidence
-	for _, budget := range w.opts.evidenceShares() {
+	for _, budget := range w.run.opts.evidenceShares() {
 		after := map[string]int{} // by strategy
-		for i := range w.strategies {
-			s := &w.strategies[i]
+		for i := range w.run.strategies {
+			s := &w.run.strategies[i]
 			t := evidenceTask(w.session, budget)
 			if s.SizeOf != "" {
 				if t.room = after[s.SizeOf]; t.room == 0 {
@@ -62,7 +62,7 @@ func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evi
 				}
 			}
 			runs, err := laps(w, s, func(run int) string {
-				return evidenceKey(w.hash, s.Key, w.opts.Encoding, t.room, run)
+				return evidenceKey(w.hash, s.Key, w.run.opts.Encoding, t.room, run)
 			}, func() ([]Evidence, error) {
 				e, err := w.keptEvidence(ctx, name, s, t, g)
 				return []Evidence{e}, err
@@ -205,7 +205,7 @@ func (r *runner) goldWork(it Item) (*sessionWork, *gold, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &sessionWork{runner: r, session: g.session, counter: counter, hash: g.hash}, g, nil
+	return &sessionWork{run: r, session: g.session, counter: counter, hash: g.hash}, g, nil
 }
 
 // priceGold adds the cost of the conversation to p, and returns the number of its budgets.
@@ -214,13 +214,13 @@ func (r *runner) priceGold(ctx context.Context, it Item, p *Plan, silent map[str
 	if err != nil {
 		return 0, ctx.Err()
 	}
-	budgets := w.opts.evidenceShares()
+	budgets := w.run.opts.evidenceShares()
 	for _, b := range budgets {
 		t := evidenceTask(g.session, b)
-		for i := range w.strategies {
-			s := &w.strategies[i]
+		for i := range w.run.strategies {
+			s := &w.run.strategies[i]
 			err := priceLaps[Evidence](w, s, p, func(run int) string {
-				return evidenceKey(w.hash, s.Key, w.opts.Encoding, t.room, run)
+				return evidenceKey(w.hash, s.Key, w.run.opts.Encoding, t.room, run)
 			}, func() error { return w.spend(ctx, w.trial(it.Name, t), s, p, silent) })
 			if err != nil {
 				return 0, err

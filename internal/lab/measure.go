@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/lab/truth"
 )
 
-// A Measure is one number of a [Row]. docs/comparing-measures.md has the formulas.
+// A Measure is one number of a [Row]. bench/measures.md has the formulas.
 type Measure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`

@@ -9,7 +9,7 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
-// outputs writes sessions and results as lines of JSON, for measuring by another program. docs/comparing-measures.md
+// outputs writes sessions and results as lines of JSON, for measuring by another program. bench/measures.md
 // documents them.
 type outputs struct {
 	mu       sync.Mutex

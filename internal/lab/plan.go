@@ -68,7 +68,7 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 	if err != nil || r.opts.unwanted(s.Mode) != "" {
 		return 0, ctx.Err()
 	}
-	w := &sessionWork{runner: r, session: s, counter: counter, hash: sessionHash(s)}
+	w := &sessionWork{run: r, session: s, counter: counter, hash: sessionHash(s)}
 	if w.set = it.Canaries; w.set != "" {
 		return w.priceCanaries(ctx, it.Name, p, silent)
 	}
@@ -101,10 +101,10 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 	if total < shortestLong {
 		return nil
 	}
-	for k := range w.strategies {
-		s := &w.strategies[k]
+	for k := range w.run.strategies {
+		s := &w.run.strategies[k]
 		err := priceLaps[Round](w, s, p, func(run int) string {
-			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
+			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), w.run.opts.Rounds, run)
 		}, func() error { return w.priceAlong(ctx, name, s, total, p, silent) })
 		if err != nil {
 			return err
@@ -116,9 +116,9 @@ func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, sil
 // priceAlong adds the cost of one run of [sessionWork.along] to p.
 func (w *sessionWork) priceAlong(ctx context.Context, name string, s *Strategy, total int, p *Plan, silent map[string]bool) error {
 	tokens, round, first := 0, 0, task{}
-	size := w.opts.roundSize(total)
+	size := w.run.opts.roundSize(total)
 	for i := range w.session.Messages {
-		if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.opts.Rounds && tokens >= size+round*size/2 {
+		if m := &w.session.Messages[i]; m.Role == core.RoleAssistant && round < w.run.opts.Rounds && tokens >= size+round*size/2 {
 			cut, ok := score.CutAt(w.session, "round", i)
 			if !ok {
 				break
@@ -142,11 +142,11 @@ func (w *sessionWork) priceAlong(ctx context.Context, name string, s *Strategy, 
 // price adds the runs of one row to p.
 func (w *sessionWork) price(ctx context.Context, b *trial, s *Strategy, p *Plan, silent map[string]bool) error {
 	more := false // whether it is known to run more than once
-	for run := 1; run == 1 || more && run <= w.opts.Repeat; run++ {
+	for run := 1; run == 1 || more && run <= w.run.opts.Repeat; run++ {
 		p.Rows++
-		if w.cache != nil && s.Key != "" {
+		if w.run.cache != nil && s.Key != "" {
 			var row Row
-			if w.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.opts.Seed, b.task, run), &row) {
+			if w.run.cache.get(cacheKey(w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.run.opts.Seed, b.task, run), &row) {
 				p.Cached++
 				more = more || s.repeats(&row)
 				continue

@@ -36,8 +36,8 @@ func Interview(ctx context.Context, items []Item, strategies []Strategy, opts *R
 		if err = v.session(ctx, it); err != nil {
 			break
 		}
-		v.opts.Progress(Progress{Done: i + 1, Total: len(items), Session: it.Name, Rows: len(v.report.Answers), Cached: v.report.Cached, USD: v.report.Usage.USD})
-		if v.opts.MaxUSD > 0 && v.report.Usage.USD >= v.opts.MaxUSD && i+1 < len(items) {
+		v.run.opts.Progress(Progress{Done: i + 1, Total: len(items), Session: it.Name, Rows: len(v.report.Answers), Cached: v.report.Cached, USD: v.report.Usage.USD})
+		if v.run.opts.MaxUSD > 0 && v.report.Usage.USD >= v.run.opts.MaxUSD && i+1 < len(items) {
 			err = ErrMaxCost
 			break
 		}
@@ -67,7 +67,7 @@ func PlanInterview(ctx context.Context, items []Item, strategies []Strategy, opt
 
 // interviews is one call of Interview.
 type interviews struct {
-	*runner
+	run            *runner
 	author, reader model.Generator
 	report         *ReaderReport
 	recall         int               // tokens that a reader may recall of a session
@@ -87,7 +87,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 		return nil, errors.New("a comparison with a reader needs two models: one that writes the questions and one that answers them")
 	}
 	v := &interviews{
-		runner: &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()},
+		run:    &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()},
 		author: opts.Author, reader: opts.Reader, recall: opts.Recall, said: map[string]string{},
 	}
 	v.report = &ReaderReport{Format: readerFormat, Author: opts.Author.Info().Name, Reader: opts.Reader.Info().Name}
@@ -98,7 +98,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 		v.report.Budgets = append(v.report.Budgets, b.String())
 	}
 	if o.Cache != "" {
-		if v.cache, err = openCache(o.Cache); err != nil {
+		if v.run.cache, err = openCache(o.Cache); err != nil {
 			return nil, err
 		}
 	}
@@ -114,21 +114,21 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 	if it.Evidence || it.Canaries != "" {
 		return skip("readers are asked about recorded sessions only, not about canaries and evidence")
 	}
-	s, counter, err := v.read(it)
+	s, counter, err := v.run.read(it)
 	if err != nil {
 		return skip(strings.TrimPrefix(err.Error(), it.Name+": "))
 	}
-	if reason := v.opts.unwanted(s.Mode); reason != "" {
+	if reason := v.run.opts.unwanted(s.Mode); reason != "" {
 		return skip(reason)
 	}
 	cuts := score.Cuts(s, counter)
 	asked := false
-	for _, budget := range v.opts.Budgets {
+	for _, budget := range v.run.opts.Budgets {
 		t, ok := v.choose(s, budget, cuts, counter)
 		if !ok {
 			continue
 		}
-		w := &sessionWork{runner: v.runner, session: s, counter: counter, hash: sessionHash(s)}
+		w := &sessionWork{run: v.run, session: s, counter: counter, hash: sessionHash(s)}
 		err := v.task(ctx, w, it.Name, t)
 		switch {
 		case ctx.Err() != nil:
@@ -139,7 +139,7 @@ func (v *interviews) session(ctx context.Context, it Item) error {
 		asked = true
 	}
 	if !asked {
-		return skip(whyUncut(s, cuts, v.opts.Budgets))
+		return skip(whyUncut(s, cuts, v.run.opts.Budgets))
 	}
 	v.report.Sessions++
 	return nil
@@ -214,8 +214,8 @@ func (v *interviews) task(ctx context.Context, w *sessionWork, name string, t ta
 		views, readings = append(views, a), append(readings, r)
 		return nil
 	}
-	for i := range v.strategies {
-		s := v.strategies[i].Name
+	for i := range v.run.strategies {
+		s := v.run.strategies[i].Name
 		view := seen[s]
 		if view == nil {
 			continue
@@ -289,7 +289,7 @@ func (v *interviews) questions(ctx context.Context, w *sessionWork, p *model.Pro
 // grades returns the grade of every question for each reading. The grader sees the readings in random order.
 func (v *interviews) grades(ctx context.Context, w *sessionWork, questions []question, readings []reading) ([][]string, error) {
 	sum := sha256.Sum256([]byte(w.hash))
-	order := rand.New(rand.NewPCG(v.opts.Seed, binary.BigEndian.Uint64(sum[:]))).Perm(len(readings)) //nolint:gosec // no secret
+	order := rand.New(rand.NewPCG(v.run.opts.Seed, binary.BigEndian.Uint64(sum[:]))).Perm(len(readings)) //nolint:gosec // no secret
 	var b strings.Builder
 	for q := range questions {
 		fmt.Fprintf(&b, "%d. %s\nright answer: %s\n", q+1, oneLine(questions[q].Question), oneLine(questions[q].Gold))
@@ -355,7 +355,7 @@ func (v *interviews) ask(ctx context.Context, c *tokens.Counter, gen model.Gener
 	sum := sha256.Sum256(append([]byte(about), text...))
 	key := hex.EncodeToString(sum[:])
 	said, before := v.said[key]
-	if (before || v.cache != nil && v.cache.get(key, &said)) && (readJSON(said, out) == nil && check() == nil || said == "") {
+	if (before || v.run.cache != nil && v.run.cache.get(key, &said)) && (readJSON(said, out) == nil && check() == nil || said == "") {
 		v.report.Cached++
 		return nil
 	}
@@ -381,8 +381,8 @@ func (v *interviews) ask(ctx context.Context, c *tokens.Counter, gen model.Gener
 	if err := cmp.Or(readJSON(a.Text, out), check()); err != nil {
 		return err
 	}
-	if v.said[key] = a.Text; v.cache != nil {
-		return v.cache.put(key, a.Text)
+	if v.said[key] = a.Text; v.run.cache != nil {
+		return v.run.cache.put(key, a.Text)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ type viewed struct {
 // views returns the results of the strategies that have one, by name.
 func (v *interviews) views(ctx context.Context, w *sessionWork, name string, t task, c *recall.Conversation) (map[string]*viewed, error) {
 	seen, sizes := map[string]*viewed{}, map[string]int{"": t.room}
-	for i := range v.strategies {
-		s, sized := &v.strategies[i], t
+	for i := range v.run.strategies {
+		s, sized := &v.run.strategies[i], t
 		var view *viewed
 		err := fmt.Errorf("%s has no size", s.SizeOf)
 		if sized.room = sizes[s.SizeOf]; sized.room > 0 {
@@ -52,10 +52,10 @@ func (v *interviews) missing(ctx context.Context, session, budget, strategy stri
 func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t task, s *Strategy, c *recall.Conversation) (*viewed, error) {
 	b := w.trial(name, t)
 	key := ""
-	if v.cache != nil && s.Key != "" {
-		key = cacheKey("view 2 "+w.hash+" "+w.session.Source, s.Key, v.opts.Encoding, v.opts.Seed, t, 1)
+	if v.run.cache != nil && s.Key != "" {
+		key = cacheKey("view 2 "+w.hash+" "+w.session.Source, s.Key, v.run.opts.Encoding, v.run.opts.Seed, t, 1)
 		var k viewed
-		if v.cache.get(key, &k) && k.Text != "" {
+		if v.run.cache.get(key, &k) && k.Text != "" {
 			return &k, nil
 		}
 	}
@@ -85,7 +85,7 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
 	}
 	if key != "" && failed == 0 {
-		err = v.cache.put(key, k)
+		err = v.run.cache.put(key, k)
 	}
 	return k, err
 }

@@ -81,7 +81,7 @@ func (s *Strategy) recorded() bool { _, is := s.Provider.(compacted); return is 
 // can read, at the same share of the tokens.
 func (v *interviews) choose(s *score.Session, b Budget, cuts []score.Cut, c core.Counter) (task, bool) {
 	tasks := b.tasks(s, cuts, c)
-	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.strategies, func(s Strategy) bool { return s.recorded() }) {
+	if b.Share > 0 && !b.Real && slices.ContainsFunc(v.run.strategies, func(s Strategy) bool { return s.recorded() }) {
 		for _, t := range (Budget{Share: b.Share, Real: true}).tasks(s, cuts, c) {
 			most := 0
 			for i := range t.cut.End {

@@ -41,14 +41,14 @@ func (s *Strategy) repeats(first *Row) bool {
 // repeated returns the row of s, measured as often as the options say if it asks a model.
 func (w *sessionWork) repeated(ctx context.Context, b *trial, s *Strategy) (Row, error) {
 	var runs []Row
-	for run := 1; run <= w.opts.Repeat; run++ {
+	for run := 1; run <= w.run.opts.Repeat; run++ {
 		row, err := w.remember(b, s.Name, s.Key, run, func() (Row, error) {
-			if err := w.afford(s); err != nil {
+			if err := w.run.afford(s); err != nil {
 				return Row{}, err
 			}
 			b.scorer = w.scorer(b.task.cut)
 			row, err := b.run(ctx, s)
-			w.pay(s.Name, row.Usage.USD)
+			w.run.pay(s.Name, row.Usage.USD)
 			return row, err
 		})
 		if err != nil {
@@ -153,11 +153,11 @@ type lap interface {
 // the cache are not repeated.
 func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play func() ([]T, error)) ([][]T, error) {
 	var out [][]T
-	for run := 1; run <= w.opts.Repeat; run++ {
+	for run := 1; run <= w.run.opts.Repeat; run++ {
 		var v []T
-		found := w.cache != nil && s.Key != "" && w.cache.get(key(run), &v)
+		found := w.run.cache != nil && s.Key != "" && w.run.cache.get(key(run), &v)
 		if !found {
-			err := w.afford(s)
+			err := w.run.afford(s)
 			if err != nil {
 				return nil, err
 			}
@@ -169,10 +169,10 @@ func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play fun
 		if !found {
 			for i := range v {
 				u, _ := v[i].lap()
-				w.pay(s.Name, u.USD)
+				w.run.pay(s.Name, u.USD)
 			}
-			if w.cache != nil && s.Key != "" && !failed {
-				if err := w.cache.put(key(run), v); err != nil {
+			if w.run.cache != nil && s.Key != "" && !failed {
+				if err := w.run.cache.put(key(run), v); err != nil {
 					return nil, err
 				}
 			}
@@ -210,9 +210,9 @@ func asked[T lap](s *Strategy, run []T) (asks, failed bool) {
 // priceLaps adds the cost of [laps] to p; price adds one run.
 func priceLaps[T lap](w *sessionWork, s *Strategy, p *Plan, key func(run int) string, price func() error) error {
 	more := false // whether it is known to run more than once
-	for run := 1; run == 1 || more && run <= w.opts.Repeat; run++ {
+	for run := 1; run == 1 || more && run <= w.run.opts.Repeat; run++ {
 		var v []T
-		if w.cache != nil && s.Key != "" && w.cache.get(key(run), &v) {
+		if w.run.cache != nil && s.Key != "" && w.run.cache.get(key(run), &v) {
 			asks, _ := asked(s, v)
 			more = more || asks
 			continue

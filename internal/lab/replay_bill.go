@@ -73,7 +73,7 @@ func (b *bill) settle(x *play, u *promptcache.Use, now time.Time) {
 func (x *play) results() []Played {
 	had := value(x.memory.Had())
 	var end PlayedEpoch
-	x.judge(len(x.session.Messages), &end)
+	x.judge(len(x.game.session.Messages), &end)
 	var out []Played
 	for i := range x.bills {
 		b := &x.bills[i]
@@ -85,7 +85,7 @@ func (x *play) results() []Played {
 			}
 		}
 		out = append(out, Played{
-			Session: x.name, Source: x.session.Source, Mode: x.session.Mode, Policy: x.policy.Name, Tariff: b.tariff.Name,
+			Session: x.game.name, Source: x.game.session.Source, Mode: x.game.session.Mode, Policy: x.policy.Name, Tariff: b.tariff.Name,
 			USD: b.usd, Requests: x.requests, Sent: x.sum.sent, Read: b.read, Write: b.write, Peak: x.sum.peak, Epochs: some(epochs), Cut: x.sum.cut,
 			Had: had, User: end.User, Repeats: x.sum.repeats, Gone: x.sum.gone, Error: x.fault, Size: x.size, Cached: b.cached,
 		})

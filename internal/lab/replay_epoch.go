@@ -32,14 +32,14 @@ func (x *play) decide(k int) (due, bool) {
 	f := x.facts(k)
 	d := epoch.Decide(f, x.when)
 	if d.Wait.ForWork() {
-		t := x.turns[k]
-		work := epoch.ProgressOf(x.session.Messages[lineage.Newest(x.authors[:t], epoch.Look):t])
+		t := x.game.turns[k]
+		work := epoch.ProgressOf(x.game.session.Messages[lineage.Newest(x.authors[:t], epoch.Look):t])
 		f.Boundary, f.Failed = work.Boundary != epoch.NoBoundary, work.Failed != ""
 		d = epoch.Decide(f, x.when)
 	}
 	x.live.Await(&d)
-	if l := x.opts.Logger; l != nil {
-		l.Debug("decision", "session", x.name, "request", k, "facts", f, "policy", x.when, "decision", d)
+	if l := x.game.opts.Logger; l != nil {
+		l.Debug("decision", "session", x.game.name, "request", k, "facts", f, "policy", x.when, "decision", d)
 	}
 	return due{reason: string(d.Reason), trigger: d.Reason.Trigger(), target: d.Target}, d.Reason != epoch.None
 }
@@ -47,7 +47,7 @@ func (x *play) decide(k int) (due, bool) {
 // facts returns the numbers that the decision before request k rests on, as the gateway would know them.
 func (x *play) facts(k int) epoch.Facts {
 	t := x.bills[0].tariff
-	f := x.live.Facts(x.request(k), x.prompt(), x.starts[k])
+	f := x.live.Facts(x.request(k), x.prompt(), x.game.starts[k])
 	f.Retry = x.retry
 	f.Cache.Write, f.Cache.Read = t.Caching.Prices(t.life())
 	if t.Caching.Automatic { // else the client asks for one
@@ -59,7 +59,7 @@ func (x *play) facts(k int) epoch.Facts {
 // request returns request k as far as the gateway's records of a conversation need it.
 func (x *play) request(k int) *wire.Request {
 	t := x.bills[0].tariff
-	return &wire.Request{Model: t.Name, TTL: t.life(), Messages: x.authors[:x.turns[k]]}
+	return &wire.Request{Model: t.Name, TTL: t.life(), Messages: x.authors[:x.game.turns[k]]}
 }
 
 // whenOf returns the policy that the gateway would follow: the rule's, adjusted by the replayed policy.
@@ -188,12 +188,12 @@ func (x *play) condense(ctx context.Context, budget core.Budget, trigger core.Tr
 		Window: x.ours(budget.Window), Reserve: x.ours(budget.Reserve), Overhead: x.ours(budget.Overhead), Limit: x.ours(budget.Limit), Target: x.ours(budget.Target),
 	}
 	key := viewKey{x.policy.Strategy, x.blocks[len(x.blocks)-1].Sum, budget, trigger, len(x.epochs) + 1, x.policy.Money}
-	if view, ok := x.views[key]; ok {
+	if view, ok := x.game.views[key]; ok {
 		return view, nil
 	}
 	view, err := x.attempt(ctx, budget, trigger)
 	if err == nil {
-		x.views[key] = view
+		x.game.views[key] = view
 	}
 	return view, err
 }
@@ -211,7 +211,7 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 	}
 	var first error
 	for _, keep := range []int{open, len(x.view)} {
-		chain, err := x.policy.Strategy.open(len(x.epochs)+1, x.opts.Now)
+		chain, err := x.policy.Strategy.open(len(x.epochs)+1, x.game.opts.Now)
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +220,7 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 			messages[i].Protected = true
 		}
 		out, err := chain.Run(ctx, &core.Request{
-			Messages: messages, Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Typed: dialog.Typed, Counter: x.counter, NoRecall: x.policy.Money,
+			Messages: messages, Trigger: trigger, Mode: x.game.session.Mode, System: x.game.session.System, Budget: budget, Typed: dialog.Typed, Counter: x.game.counter, NoRecall: x.policy.Money,
 		})
 		if err == nil && out.Provider != "" {
 			for i := range out.Messages {
@@ -250,7 +250,7 @@ func (x *play) unchecked(ctx context.Context, budget core.Budget, trigger core.T
 	}
 	budget.Overhead += rest
 	res, err := x.policy.Strategy.Provider.Condense(ctx, &core.Request{
-		Messages: slices.Clone(x.view[:open]), Trigger: trigger, Mode: x.session.Mode, System: x.session.System, Budget: budget, Typed: dialog.Typed, Counter: x.counter,
+		Messages: slices.Clone(x.view[:open]), Trigger: trigger, Mode: x.game.session.Mode, System: x.game.session.System, Budget: budget, Typed: dialog.Typed, Counter: x.game.counter,
 	})
 	if err != nil {
 		return nil, err
@@ -260,14 +260,14 @@ func (x *play) unchecked(ctx context.Context, budget core.Budget, trigger core.T
 		if view[i].ID == "" {
 			view[i].ID = fmt.Sprintf("new-%d-%d", len(x.epochs)+1, i)
 		}
-		view[i].Tokens = core.MessageTokens(x.counter, view[i])
+		view[i].Tokens = core.MessageTokens(x.game.counter, view[i])
 	}
 	return append(view, x.view[open:]...), nil
 }
 
 // compacted replays a recorded compaction.
 func (x *play) compacted(k, t int) {
-	s := x.session
+	s := x.game.session
 	for x.compact < len(s.Compactions) && s.Compactions[x.compact].At <= t {
 		c := s.Compactions[x.compact]
 		x.compact++
@@ -275,7 +275,7 @@ func (x *play) compacted(k, t int) {
 			continue
 		}
 		view := []core.Message{{ID: "summary-" + string(rune('a'+x.compact)), Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(c.Summary)}}}
-		view[0].Tokens = core.MessageTokens(x.counter, view[0])
+		view[0].Tokens = core.MessageTokens(x.game.counter, view[0])
 		x.summary += x.scaled(view[0].Tokens)
 		view = append(view, s.Messages[c.KeptFrom:t]...)
 		x.begin(k, t, due{reason: "recorded"}, x.prompt(), view)
@@ -288,7 +288,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	x.cut = t - kept
 	block, rest := view[:len(view)-kept], view[len(view)-kept:]
 	if x.bills[0].tariff.Caching.Bound { // thinking after the old history is not valid after the new one
-		block, rest = withoutReasoning(block, x.counter), withoutReasoning(rest, x.counter)
+		block, rest = withoutReasoning(block, x.game.counter), withoutReasoning(rest, x.game.counter)
 	}
 	old := x.blocks
 	x.reset(block)
@@ -300,7 +300,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	clear(x.gone)
 	unchanged := map[int]bool{}
 	for i := range x.view {
-		if at, ok := x.index[x.view[i].ID]; ok && x.view[i].Equal(x.session.Messages[at]) {
+		if at, ok := x.game.index[x.view[i].ID]; ok && x.view[i].Equal(x.game.session.Messages[at]) {
 			unchanged[at] = true
 		}
 	}
@@ -313,7 +313,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
 	x.judge(t, &e)
 	x.live.Waits = 0
-	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: x.cut, Our: ours, Reason: epoch.Reason(d.reason), Time: x.starts[k], Before: before, After: after}
+	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: x.cut, Our: ours, Reason: epoch.Reason(d.reason), Time: x.game.starts[k], Before: before, After: after}
 	x.ends = [2]int{len(x.blocks) - 1, 0}
 	same := 0
 	for same < min(len(old), len(x.blocks)) && old[same].Sum == x.blocks[same].Sum {
@@ -328,7 +328,7 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 		b := debt{epoch: len(x.epochs), saved: before - after}
 		if w, r := d.tariff.Caching.Prices(d.tariff.life()); after < before && r > 0 {
 			turns := 0.0
-			if k > 0 && x.starts[k].Sub(x.starts[k-1]) < d.tariff.Life {
+			if k > 0 && x.game.starts[k].Sub(x.game.starts[k-1]) < d.tariff.Life {
 				turns = max(0, (w*float64(after-head)-r*float64(before-head))/(r*float64(before-after)))
 			}
 			b.predicted = &turns
@@ -366,12 +366,12 @@ func withoutReasoning(view []core.Message, c core.Counter) []core.Message {
 // judge measures the view of an epoch against the messages after message t, and the truth of it against those before.
 func (x *play) judge(t int, e *PlayedEpoch) {
 	key := markKey{t, x.blocks[len(x.blocks)-1].Sum}
-	if m, ok := x.marks[key]; ok {
+	if m, ok := x.game.marks[key]; ok {
 		e.Panel, e.User, e.Truth = m.Panel, m.User, m.Truth
 		return
 	}
-	end, turns := len(x.session.Messages), 0
-	for _, at := range x.turns {
+	end, turns := len(x.game.session.Messages), 0
+	for _, at := range x.game.turns {
 		if at >= t {
 			if turns++; turns > score.TurnsOfTheFuture {
 				end = at
@@ -379,14 +379,14 @@ func (x *play) judge(t int, e *PlayedEpoch) {
 			}
 		}
 	}
-	s := x.scorer(t, end).Score(x.view)
+	s := x.game.scorer(t, end).Score(x.view)
 	if turns >= score.TurnsAfter {
 		e.Panel = value(s.Panel())
 	}
 	if e.User = value(s.UIR.Value()); turns > 0 {
-		e.Truth = new(Truth(x.session, t).Measure(x.view).Truth)
+		e.Truth = new(Truth(x.game.session, t).Measure(x.view).Truth)
 	}
-	x.marks[key] = e
+	x.game.marks[key] = e
 }
 
 func (g *game) scorer(at, end int) *score.Scorer {

@@ -20,7 +20,7 @@ import (
 // A play is one session under one policy. Counts and hashes of messages are computed once, so a request costs only
 // its new messages.
 type play struct {
-	*game
+	game     *game
 	policy   *Policy
 	rule     policy.Rule
 	state    policy.State
@@ -123,7 +123,7 @@ func (x *play) push(content []byte, run int) {
 // add appends a message to the view and to the prompt.
 func (x *play) add(m core.Message) {
 	if m.Tokens == 0 {
-		m.Tokens = core.MessageTokens(x.counter, m)
+		m.Tokens = core.MessageTokens(x.game.counter, m)
 	}
 	bytes, total := 0, max(1, core.ContentBytes(m.Parts...))
 	before := x.tokens
@@ -180,7 +180,7 @@ func content(m *core.Message, p core.Part) []byte {
 }
 
 func (x *play) play(ctx context.Context) error {
-	for k, t := range x.turns {
+	for k, t := range x.game.turns {
 		if err := x.extend(ctx, t); err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (x *play) play(ctx context.Context) error {
 		}
 		x.send(k, t)
 	}
-	if err := x.extend(ctx, len(x.session.Messages)); err != nil {
+	if err := x.extend(ctx, len(x.game.session.Messages)); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -205,7 +205,7 @@ func (x *play) extend(ctx context.Context, to int) error {
 	for ; x.played < to; x.played++ {
 		i := x.played
 		x.memory.Use(i)
-		if was := x.repeats[i]; was >= 0 {
+		if was := x.game.repeats[i]; was >= 0 {
 			x.sum.repeats++
 			if x.gone[was] {
 				x.sum.gone++
@@ -225,11 +225,11 @@ func (x *play) extend(ctx context.Context, to int) error {
 
 // ingest returns the new messages as they are sent, and which of them were shortened.
 func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool, error) {
-	added, cut := x.session.Messages[from:to], make([]bool, to-from)
+	added, cut := x.game.session.Messages[from:to], make([]bool, to-from)
 	if x.policy.Ingest == nil || !slices.ContainsFunc(added, func(m core.Message) bool { return hasResult(m.Parts) }) {
 		return added, cut, nil
 	}
-	chain, err := x.policy.Ingest.open(1000+from, x.opts.Now)
+	chain, err := x.policy.Ingest.open(1000+from, x.game.opts.Now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,7 +237,7 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 	closing := core.Message{ID: "closing", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}, Tokens: 1}
 	const window = 10_000_000
 	out, err := chain.Run(ctx, &core.Request{
-		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerManual, Typed: dialog.Typed, Counter: x.counter,
+		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerManual, Typed: dialog.Typed, Counter: x.game.counter,
 		Budget: core.Budget{Window: window, Limit: window, Target: 1},
 	})
 	if ctx.Err() != nil {
@@ -255,17 +255,17 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 // send settles the bill of request k, which message t answers.
 func (x *play) send(k, t int) {
 	answer := 0
-	end := len(x.session.Messages)
-	if k+1 < len(x.turns) {
-		end = x.turns[k+1]
+	end := len(x.game.session.Messages)
+	if k+1 < len(x.game.turns) {
+		end = x.game.turns[k+1]
 	}
 	for i := t; i < end; i++ {
-		if x.session.Messages[i].Role == core.RoleAssistant {
-			answer += x.session.Messages[i].Tokens
+		if x.game.session.Messages[i].Role == core.RoleAssistant {
+			answer += x.game.session.Messages[i].Tokens
 		}
 	}
 	answer = x.scaled(answer)
-	now := x.starts[k]
+	now := x.game.starts[k]
 	last := len(x.blocks) - 1
 	prompt := x.blocks[last].End
 	x.sum.sent += prompt

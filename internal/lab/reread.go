@@ -39,8 +39,8 @@ func checkRoundsFormat(name string) error {
 // fileFormat returns the format in which the view is written between rounds.
 func (w *sessionWork) fileFormat() string {
 	switch {
-	case w.opts.RoundsFormat != "":
-		return w.opts.RoundsFormat
+	case w.run.opts.RoundsFormat != "":
+		return w.run.opts.RoundsFormat
 	case slices.Contains(writable(), w.session.Format):
 		return w.session.Format
 	}

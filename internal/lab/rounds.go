@@ -114,15 +114,15 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 		return nil, nil
 	}
 	var out []Round
-	for i := range w.strategies {
-		s := &w.strategies[i]
+	for i := range w.run.strategies {
+		s := &w.run.strategies[i]
 		if s.SizeOf != "" {
 			continue // it would be as without
 		}
 		runs, err := laps(w, s, func(run int) string {
-			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.opts.Encoding, w.fileFormat(), w.opts.Rounds, run)
+			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), w.run.opts.Rounds, run)
 		}, func() ([]Round, error) {
-			return w.along(ctx, name, s, w.opts.roundSize(total))
+			return w.along(ctx, name, s, w.run.opts.roundSize(total))
 		})
 		if err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 	tokens := 0
 	for i := range w.session.Messages {
 		m := &w.session.Messages[i]
-		if tokens >= size && m.Role == core.RoleAssistant && len(out) < w.opts.Rounds {
+		if tokens >= size && m.Role == core.RoleAssistant && len(out) < w.run.opts.Rounds {
 			cut, ok := score.CutAt(w.session, "round", i)
 			if !ok {
 				break

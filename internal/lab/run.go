@@ -178,7 +178,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	if r.opts.Spending {
 		out.spent = spentBy(s, counter)
 	}
-	w := &sessionWork{runner: r, session: s, counter: counter, hash: out.info.Hash}
+	w := &sessionWork{run: r, session: s, counter: counter, hash: out.info.Hash}
 	if w.set = it.Canaries; w.set != "" {
 		out.info.Hash, out.info.Said = string(w.set)+":"+out.info.Hash, string(w.set)+":"+out.info.Said
 		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
@@ -228,7 +228,7 @@ func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
 
 // sessionWork is the state of comparing the strategies on one session.
 type sessionWork struct {
-	*runner
+	run     *runner
 	session *score.Session
 	counter *tokens.Counter
 	hash    string
@@ -257,7 +257,8 @@ func (w *sessionWork) scorer(cut score.Cut) *score.Scorer {
 }
 
 func (w *sessionWork) trial(name string, t task) *trial {
-	b := &trial{session: w.session, name: name, counter: w.counter, task: t, seed: w.opts.Seed, now: w.opts.Now, outputs: w.outputs}
+	o := &w.run.opts
+	b := &trial{session: w.session, name: name, counter: w.counter, task: t, seed: o.Seed, now: o.Now, outputs: w.run.outputs}
 	if w.session.System != "" {
 		b.system = w.counter.Count(core.Text(w.session.System))
 	}
@@ -278,8 +279,8 @@ func (w *sessionWork) task(ctx context.Context, name string, t task) ([]Row, err
 		}
 		out = append(out, row)
 	}
-	for i := range w.strategies {
-		s := &w.strategies[i]
+	for i := range w.run.strategies {
+		s := &w.run.strategies[i]
 		b, ok := b.sizedAs(s.SizeOf, out)
 		if !ok {
 			continue
@@ -312,12 +313,12 @@ func (b *trial) sizedAs(other string, rows []Row) (*trial, bool) {
 // remember returns the row from the cache, or measures it and adds it to the cache. A row is not cached if a provider
 // failed or could not work, even if another provider replaced it: the next run may succeed.
 func (w *sessionWork) remember(b *trial, strategy, key string, run int, measure func() (Row, error)) (Row, error) {
-	if w.cache == nil || key == "" {
+	if w.run.cache == nil || key == "" {
 		return measure()
 	}
-	k := cacheKey(w.hash+" "+w.session.Source, key, w.opts.Encoding, w.opts.Seed, b.task, run)
+	k := cacheKey(w.hash+" "+w.session.Source, key, w.run.opts.Encoding, w.run.opts.Seed, b.task, run)
 	var row Row
-	if w.cache.get(k, &row) && row.Values != nil {
+	if w.run.cache.get(k, &row) && row.Values != nil {
 		w.cached++
 		fresh := b.row(strategy)
 		row.Strategy, row.Session, row.Source, row.Mode = strategy, fresh.Session, fresh.Source, fresh.Mode
@@ -327,5 +328,5 @@ func (w *sessionWork) remember(b *trial, strategy, key string, run int, measure 
 	if err != nil || row.Outcome == core.OutcomeFailed || row.passing {
 		return row, err
 	}
-	return row, w.cache.put(k, row)
+	return row, w.run.cache.put(k, row)
 }

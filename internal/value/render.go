@@ -208,7 +208,7 @@ func (x extraction) renderLines(b *strings.Builder, pass *Passage, extract *extr
 			if line.template {
 				alike++
 			}
-			if _, end := opaque(line.Text, opaqueLine); line.void && end > 0 && end == len(line.Text) { // others are void because no file has them any more
+			if _, end := opaque(line.Text, opaqueLine); line.void && end > 0 && end == len(line.Text) { // others are in no file any more
 				runs += end
 			}
 			continue

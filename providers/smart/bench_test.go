@@ -13,7 +13,7 @@ import (
 // 10,000 are 1.2 million.
 func BenchmarkCondense(b *testing.B) {
 	for _, preset := range []string{"lossless", "balanced"} {
-		for _, n := range []int{1000, 1320, 10_000, 100_000} {
+		for _, n := range []int{1000, 1320, 5_000, 10_000, 20_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d", preset, n), func(b *testing.B) {
 				p := open(b, `{"preset": "`+preset+`"}`)
 				c := counter(b)

@@ -88,7 +88,15 @@ func Handover() registry.Strategy {
 }
 
 // An accounting provider asks a model in its first step.
-type accounting struct{ *Provider }
+type accounting struct{ p *Provider }
+
+// Condense implements [core.CondensationProvider].
+func (a accounting) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	return a.p.Condense(ctx, req)
+}
+
+// Frames implements [core.Framer].
+func (a accounting) Frames() bool { return a.p.Frames() }
 
 // EstimateCost implements [core.CostEstimator]. It returns the highest cost of an account, with nothing read
 // from a cache. Nothing is sent.
@@ -102,9 +110,9 @@ func (a accounting) EstimateCost(ctx context.Context, req *core.Request) (core.U
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return core.Usage{}, nil
 	}
-	w := newWork(req, int(a.land*float64(req.Budget.Room())), new(dialog.Reader))
+	w := newWork(req, int(a.p.land*float64(req.Budget.Room())), new(dialog.Reader))
 	w.first, w.dry = req.Messages, true
-	_, err := a.steps[0].do(ctx, w, time.Now)
+	_, err := a.p.steps[0].do(ctx, w, time.Now)
 	return w.usage, err
 }
 
@@ -144,17 +152,16 @@ func (a *writing) run(ctx context.Context, w *work) error {
 	if room := a.room(w, nil, largest); room < leastAccount {
 		return fmt.Errorf("no room for an account: %s tokens", numbers.Group(max(room, 0)))
 	}
-	h := historian{w}
-	former, at := h.formerAccount()
+	former, at := formerAccount(w)
 	from := 0
 	if former != nil {
-		from = h.covered(former.Marks)
+		from = covered(w, former.Marks)
 	}
-	now, u, err := a.write(ctx, h, former, from, largest)
+	now, u, err := a.write(ctx, w, former, from, largest)
 	if err != nil || w.dry {
 		return err
 	}
-	now.Marks = append(digester{w}.digestMarks(), h.contentMarks()...)
+	now.Marks = append(digestMarks(w), contentMarks(w)...)
 	if w.req.NoRecall {
 		now.Uncite()
 	}
@@ -203,7 +210,7 @@ func reportAccount(gen model.Generator, a *account.Account, u *account.Update, t
 // formerAccount returns the newest account in the conversation, and the message that holds nothing else; -1 if
 // there is other content in it, which stays, and if the model has not answered since: then it counts as the
 // words of the user.
-func (w historian) formerAccount() (former *account.Account, at int) {
+func formerAccount(w *work) (former *account.Account, at int) {
 	answered := false
 	for i := len(w.msgs) - 1; i >= 0; i-- {
 		answered = answered || w.msgs[i].Role == core.RoleAssistant
@@ -226,7 +233,7 @@ const (
 
 // contentMarks returns marks of the content of the newest messages, for formats in which messages have other
 // IDs whenever they are read.
-func (w historian) contentMarks() []string {
+func contentMarks(w *work) []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) < markedMessages; i-- {
 		if n := len(w.msgs[i].Parts); n > 0 {
@@ -259,8 +266,8 @@ func contentMark(p core.Part) string {
 // covered returns the first message that an account with those marks does not cover: by the ID of the newest
 // one that it does, or else after the first one with a content that it marked, so that nothing new is taken for
 // old.
-func (w historian) covered(marks []string) int {
-	if from := digester(w).since(marks); from > 0 {
+func covered(w *work, marks []string) int {
+	if from := undigested(w, marks); from > 0 {
 		return from
 	}
 	for i := range w.msgs {
@@ -281,9 +288,9 @@ func isAccount(m *core.Message) bool {
 
 // write has the account brought up to date by the messages from index from on, in as many parts as the window
 // of the model requires.
-func (a *writing) write(ctx context.Context, w historian, former *account.Account, from, largest int) (*account.Account, account.Update, error) {
+func (a *writing) write(ctx context.Context, w *work, former *account.Account, from, largest int) (*account.Account, account.Update, error) {
 	var sum account.Update
-	if !w.newSince(from) && former != nil {
+	if !newSince(w, from) && former != nil {
 		return former, sum, nil
 	}
 	prompts, err := a.prompts(w, former, from, largest)
@@ -293,11 +300,11 @@ func (a *writing) write(ctx context.Context, w historian, former *account.Accoun
 	if w.dry {
 		for _, p := range prompts {
 			prompt := p(former)
-			w.usage = w.usage.Add(a.gen.Info().Charge(core.Usage{Calls: 1, InputTokens: w.promptTokens(prompt), OutputTokens: prompt.MaxOutput}))
+			w.usage = w.usage.Add(a.gen.Info().Charge(core.Usage{Calls: 1, InputTokens: promptTokens(w, prompt), OutputTokens: prompt.MaxOutput}))
 		}
 		return former, sum, nil
 	}
-	history := account.NewHistory(w.first, w.reader.Read(w.first), w.citing())
+	history := account.NewHistory(w.first, w.reader.Read(w.first), citing(w))
 	now := former
 	for _, prompt := range prompts {
 		text, err := a.ask(ctx, w, prompt(now))
@@ -317,7 +324,7 @@ func (a *writing) write(ctx context.Context, w historian, former *account.Accoun
 
 // newSince reports whether a message from index from on is part of the conversation, and not inserted by a
 // condensation.
-func (w historian) newSince(from int) bool {
+func newSince(w *work, from int) bool {
 	for i := from; i < len(w.msgs); i++ {
 		if w.msgs[i].Role != core.RoleSystem && !dialog.AllInserted(&w.msgs[i]) {
 			return true
@@ -327,7 +334,7 @@ func (w historian) newSince(from int) bool {
 }
 
 // citing returns how the account names sources; nil if nothing can be recalled.
-func (w historian) citing() func(m *core.Message, part int) string {
+func citing(w *work) func(m *core.Message, part int) string {
 	if w.req.NoRecall {
 		return nil
 	}
@@ -335,7 +342,7 @@ func (w historian) citing() func(m *core.Message, part int) string {
 }
 
 // ask asks the model once and returns its text.
-func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string, error) {
+func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, error) {
 	answer, err := a.gen.Generate(ctx, p)
 	if answer != nil {
 		u := answer.Usage
@@ -365,19 +372,19 @@ func (a *writing) ask(ctx context.Context, w historian, p *model.Prompt) (string
 
 // prompts returns the requests for an account, each made from the account so far. The error says that there
 // would be too many.
-func (a *writing) prompts(w historian, former *account.Account, from, largest int) ([]func(*account.Account) *model.Prompt, error) {
+func (a *writing) prompts(w *work, former *account.Account, from, largest int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window
 	if window == 0 {
 		window = w.req.Budget.Window
 	}
-	room := func(now *account.Account) int { return a.room(w.work, now, largest) }
+	room := func(now *account.Account) int { return a.room(w, now, largest) }
 	limit := int(margin*float64(window)) - room(nil)
 	if a.c.Request == requestPrefix {
 		agents := func(now *account.Account) *model.Prompt {
 			return prefix.Prompt(w.req, account.System()+"\n\n"+account.Instructions(now, true, room(now), w.req.Instructions), room(now))
 		}
-		if w.promptTokens(agents(former)) <= limit {
+		if promptTokens(w, agents(former)) <= limit {
 			return []func(*account.Account) *model.Prompt{agents}, nil
 		}
 		if a.c.Model == prefix.AgentName {
@@ -392,14 +399,14 @@ func (a *writing) prompts(w historian, former *account.Account, from, largest in
 			}}
 		}
 	}
-	limit -= w.promptTokens(about("")(former)) + room(nil)
+	limit -= promptTokens(w, about("")(former)) + room(nil)
 	if limit < leastPart {
 		return nil, fmt.Errorf("the window of the model is too small: %s tokens", numbers.Group(window))
 	}
 	var parts []string
 	// Most bytes of a result, 0 for all, and calls, the best first: two calls are better than little.
 	for _, try := range [][2]int{{0, 1}, {16000, 1}, {8000, 1}, {0, 2}, {16000, 2}, {8000, 2}, {4000, 2}, {2000, 1}, {600, 1}} {
-		if parts = w.narrate(from, try[0], limit); len(parts) <= try[1] {
+		if parts = narrate(w, from, try[0], limit); len(parts) <= try[1] {
 			break
 		}
 	}

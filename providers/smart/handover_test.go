@@ -164,7 +164,7 @@ func TestHandoverKeepsTheUsersWords(t *testing.T) {
 	}
 }
 
-// TestHandoverBesideManyWords: where an account does not fit beside what the user said, half of it does.
+// TestHandoverBesideManyWords: where an account does not fit beside what the user said, a third of the room is left to it.
 func TestHandoverBesideManyWords(t *testing.T) {
 	t.Parallel()
 	var m []core.Message
@@ -178,7 +178,7 @@ func TestHandoverBesideManyWords(t *testing.T) {
 	res := condense(t, openHandover(t, `{"unknown": 1, "share": 0.7}`, &clerk{info: model.Info{Window: 1 << 20}, answer: writes(account)}), req)
 	text := textOf(res.Messages...)
 	if n, said := strings.Count(text, "was made and"), strings.Count(text, "Move service"); n < 10 || n > 30 || said != 40 {
-		t.Errorf("%d of 40 items of the account and %d of 40 messages of the user are left", n, said)
+		t.Errorf("%d of 40 items of the account and %d of 40 messages of the user stay", n, said)
 	}
 }
 
@@ -367,6 +367,42 @@ func TestHandoverReadsTwiceRatherThanLess(t *testing.T) {
 	}
 	if len(gen.asks) != 2 {
 		t.Errorf("%d calls, want 2", len(gen.asks))
+	}
+}
+
+// TestHandoverAsksForWhatFits: the next account is asked for what fits beside the one before, so that its items need not go.
+func TestHandoverAsksForWhatFits(t *testing.T) {
+	t.Parallel()
+	step := func(i int) string {
+		return fmt.Sprintf("step %c%c was made and its result is what had to be expected", 'a'+i/20, 'a'+i%20)
+	}
+	full := "## Files\n"
+	for i := range 70 {
+		full += "- " + step(i) + "\n"
+	}
+	gen := &clerk{info: model.Info{Window: 1 << 20}, answer: writes(full)}
+	p := openHandover(t, `{"unknown": 1}`, gen)
+	req := coretest.Request(turns(8), 3000)
+	first := condense(t, p, req)
+	for i := range first.Messages {
+		first.Messages[i].ID = fmt.Sprintf("new%d", i)
+	}
+	before := first.Messages[0].Tokens
+	gen.answer = writes("## Files\n- run 6 is to be made again\n")
+	next := coretest.Conversation(tool("next", "bash", `{"command":"run 70"}`, code(70, 3000))...)
+	for i := range next {
+		next[i].ID = fmt.Sprintf("next%d", i)
+	}
+	second := condense(t, p, coretest.Request(append(first.Messages, next...), 3000))
+	largest := 3000 * 6 / 10
+	if asked := gen.asks[1].MaxOutput; before < largest/2 || asked > largest-before+20 || asked < largest/4 {
+		t.Errorf("an account of %d of %d tokens stands, and %d more are asked for", before, largest, asked)
+	}
+	text := textOf(second.Messages[0])
+	for i := range 70 {
+		if !strings.Contains(text, step(i)) {
+			t.Errorf("%q is gone", step(i))
+		}
 	}
 }
 

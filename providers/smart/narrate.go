@@ -9,11 +9,8 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A historian tells a model about a conversation.
-type historian struct{ *work }
-
 // promptTokens returns the size of a prompt by the host's counter.
-func (w historian) promptTokens(p *model.Prompt) int {
+func promptTokens(w *work, p *model.Prompt) int {
 	n := w.count(p.System) + core.FramingTokens
 	if p.Tools != "" {
 		n += w.count(p.Tools)
@@ -27,7 +24,7 @@ func (w historian) promptTokens(p *model.Prompt) int {
 // narrate writes the messages from index from on as text, in parts of at most limit tokens, with at most so
 // many bytes of every result and of the arguments of every call; 0 means all. A message is in one part, unless
 // it is larger.
-func (w historian) narrate(from, most, limit int) []string {
+func narrate(w *work, from, most, limit int) []string {
 	var (
 		parts []string
 		b     strings.Builder
@@ -45,7 +42,7 @@ func (w historian) narrate(from, most, limit int) []string {
 			continue
 		}
 		var one strings.Builder
-		w.write(&one, i, most)
+		writeMessage(w, &one, i, most)
 		text := one.String()
 		n := w.count(text)
 		for n > limit { // it is cut, at any place
@@ -65,9 +62,9 @@ func (w historian) narrate(from, most, limit int) []string {
 	return parts
 }
 
-// write writes message i in the form for a model that shortens it, with at most so many bytes of every result
+// writeMessage writes message i in the form for a model that shortens it, with at most so many bytes of every result
 // and of the arguments of every call; 0 means all.
-func (w historian) write(b *strings.Builder, i, most int) {
+func writeMessage(w *work, b *strings.Builder, i, most int) {
 	fmt.Fprintf(b, "<%s>\n", w.msgs[i].Role)
 	for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
 		box := &w.boxes[k]

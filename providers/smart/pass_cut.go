@@ -32,16 +32,13 @@ var cutPass = define("cut", classLossy, "",
 	"Cuts long results by their type: keeps the first, last and unusual elements of a JSON array, the failures of a log, the changes of a diff, the signatures of code, the header of a table.",
 	cutSettings{Tokens: 120, Start: 2000, Keep: 2},
 	func(ctx context.Context, w *work, c cutSettings) error {
-		return cutter{w}.cutResults(ctx, c.Start, c.Tokens, c.Keep, false, cutter{w}.cut)
+		return cutResults(ctx, w, c.Start, c.Tokens, c.Keep, false, cutPiece)
 	})
-
-// A cutter shortens results in place.
-type cutter struct{ *work }
 
 // cutResults calls cut with every result except the results of the newest keep calls, oldest first,
 // until the target is met, or to the last result if all is set. The first round has the limit start; each further round
 // halves it, down to least.
-func (w cutter) cutResults(ctx context.Context, start, least, keep int, all bool, cut func(i, limit int)) error {
+func cutResults(ctx context.Context, w *work, start, least, keep int, all bool, cut func(w *work, i, limit int)) error {
 	answered := w.answered()
 	answered = answered[:max(0, len(answered)-keep)]
 	for limit := start; ; limit = max(least, limit/2) {
@@ -57,7 +54,7 @@ func (w cutter) cutResults(ctx context.Context, start, least, keep int, all bool
 					w.looked(1)
 				}
 				if w.pieces[i].kind == dialog.KindToolResult {
-					cut(i, limit)
+					cut(w, i, limit)
 				}
 			}
 		}
@@ -67,10 +64,10 @@ func (w cutter) cutResults(ctx context.Context, start, least, keep int, all bool
 	}
 }
 
-// cut shortens piece i to about limit tokens by its structure.
-func (w cutter) cut(i, limit int) {
+// cutPiece shortens piece i to about limit tokens by its structure.
+func cutPiece(w *work, i, limit int) {
 	p := &w.pieces[i]
-	s, bytes, ok := w.gapStub(i, limit, 0)
+	s, bytes, ok := gapStub(w, i, limit, 0)
 	if !ok {
 		return
 	}
@@ -87,9 +84,9 @@ func (w cutter) cut(i, limit int) {
 // gapStub returns the stub of a gap in piece i, and how many bytes of the text may stay next to
 // it within limit tokens, minus spare. It reports false if the piece is not too long or nothing
 // may stay.
-func (w cutter) gapStub(i, limit, spare int) (s stub, bytes int, ok bool) {
+func gapStub(w *work, i, limit, spare int) (s stub, bytes int, ok bool) {
 	p := &w.pieces[i]
-	if !w.tooLong(p, limit) {
+	if !tooLong(p, limit) {
 		return s, 0, false
 	}
 	s.gap = true
@@ -102,7 +99,7 @@ func (w cutter) gapStub(i, limit, spare int) (s stub, bytes int, ok bool) {
 // tooLong reports whether a piece may be cut to limit. One that was cut already may be
 // half as long again: cuts are by bytes, and a second cut for a few tokens is not worth
 // its stub.
-func (w cutter) tooLong(p *piece, limit int) bool {
+func tooLong(p *piece, limit int) bool {
 	if p.fixed || p.gone || p.tokens <= limit {
 		return false
 	}
@@ -130,8 +127,7 @@ var headTailPass = define("headtail", classLossy, "",
 	headTailSettings{Tokens: 120, Start: 2000, Head: 0.5, Keep: 2},
 	func(ctx context.Context, w *work, c headTailSettings) error {
 		cut := func(w *work, start, least int) error {
-			cut := cutter{w}
-			return cut.cutResults(ctx, start, least, c.Keep, c.Fit, func(i, limit int) { cut.headTail(i, limit, c.Head) })
+			return cutResults(ctx, w, start, least, c.Keep, c.Fit, func(w *work, i, limit int) { headTail(w, i, limit, c.Head) })
 		}
 		if !c.Fit {
 			return cut(w, c.Start, c.Tokens)
@@ -140,13 +136,13 @@ var headTailPass = define("headtail", classLossy, "",
 		for i := range w.pieces {
 			most = max(most, w.pieces[i].tokens)
 		}
-		limit := cutter{w}.fitted(c.Tokens, most, func(w *work, limit int) { _ = cut(w, limit, limit) }) // an error ends cut below too
+		limit := fitted(w, c.Tokens, most, func(w *work, limit int) { _ = cut(w, limit, limit) }) // an error ends cut below too
 		return cut(w, limit, limit)
 	})
 
 // fitted returns the largest number between least and most, to within a few percent, with which try meets the
 // target. It is least if there is none.
-func (w cutter) fitted(least, most int, try func(w *work, n int)) int {
+func fitted(w *work, least, most int, try func(w *work, n int)) int {
 	const precision = 32
 	for most-least > least/precision {
 		n := least + (most-least+1)/2
@@ -163,8 +159,8 @@ func (w cutter) fitted(least, most int, try func(w *work, n int)) int {
 
 // headTail cuts the middle out of piece i, so that about limit tokens stay, of which the
 // beginning gets the share head.
-func (w cutter) headTail(i, limit int, head float64) {
-	s, bytes, ok := w.gapStub(i, limit, 2)
+func headTail(w *work, i, limit int, head float64) {
+	s, bytes, ok := gapStub(w, i, limit, 2)
 	if !ok {
 		return
 	}

@@ -41,13 +41,12 @@ var digestPass = onDemand(define("digest", classLossy, "",
 		if at < 0 && len(w.head) > 0 {
 			return nil
 		}
-		about := digester{w}
-		now := about.digest(about.since(old.marks))
+		now := digestFrom(w, undigested(w, old.marks))
 		now.follow(&old)
 		if now.same(&old) {
 			return nil
 		}
-		now.marks = about.digestMarks()
+		now.marks = digestMarks(w)
 		m := core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(now.text(c.Tokens, w.count))}}
 		m.Tokens = core.MessageTokens(w.req.Counter, m)
 		if at < 0 {
@@ -74,11 +73,8 @@ func isDigest(m *core.Message) bool {
 	return ok && strings.HasPrefix(string(t), digestHead)
 }
 
-// A digester describes a conversation.
-type digester struct{ *work }
-
-// since returns the first message that a digest with those marks does not cover.
-func (w digester) since(marks []string) int {
+// undigested returns the first message that a digest with those marks does not cover.
+func undigested(w *work, marks []string) int {
 	for i := len(w.msgs) - 1; i >= 0 && len(marks) > 0; i-- {
 		if w.msgs[i].ID != "" && slices.Contains(marks, digestMark(w.msgs[i].ID)) {
 			return i + 1
@@ -89,7 +85,7 @@ func (w digester) since(marks []string) int {
 
 // digestMarks returns the marks of a digest made now: of the newest message and, as later passes
 // may hide that one, of the newest protected message.
-func (w digester) digestMarks() []string {
+func digestMarks(w *work) []string {
 	var marks []string
 	for i := len(w.msgs) - 1; i >= 0; i-- {
 		m := &w.msgs[i]
@@ -110,18 +106,18 @@ func digestMark(id string) string {
 	return "#" + hex.EncodeToString(sum[:4])
 }
 
-// digest describes the messages from index from on.
-func (w digester) digest(from int) digestText {
+// digestFrom describes the messages from index from on.
+func digestFrom(w *work, from int) digestText {
 	var d digestText
-	d.lists[digestAsked] = w.asked(from)
-	d.lists[digestPlan] = w.plan(from)
-	d.lists[digestErrors], d.mended = w.lastErrors(from)
-	d.lists[digestFiles] = w.filesTouched(from)
+	d.lists[digestAsked] = askedSince(w, from)
+	d.lists[digestPlan] = lastPlan(w, from)
+	d.lists[digestErrors], d.mended = lastErrors(w, from)
+	d.lists[digestFiles] = filesTouched(w, from)
 	return d
 }
 
-// asked quotes the user, newest messages first.
-func (w digester) asked(from int) []string {
+// askedSince quotes the user, newest messages first.
+func askedSince(w *work, from int) []string {
 	var out []string
 	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
 		if p := &w.pieces[i]; p.kind == dialog.KindUser {
@@ -133,8 +129,8 @@ func (w digester) asked(from int) []string {
 	return out
 }
 
-// plan quotes the newest list of open work.
-func (w digester) plan(from int) []string {
+// lastPlan quotes the newest list of open work.
+func lastPlan(w *work, from int) []string {
 	for _, u := range slices.Backward(w.uses) {
 		if u.Info.Family != dialog.FamilyPlan || !u.Called || u.Message < from || isStub(w.pieces[u.call].text) {
 			continue
@@ -150,7 +146,7 @@ func (w digester) plan(from int) []string {
 
 // lastErrors quotes the results of the newest calls that failed and that did not succeed later.
 // It also returns the calls that succeeded when they were last made.
-func (w digester) lastErrors(from int) (quoted []string, mended map[string]bool) {
+func lastErrors(w *work, from int) (quoted []string, mended map[string]bool) {
 	mended = map[string]bool{}
 	seen := map[string]bool{}
 	for _, u := range slices.Backward(w.uses) {
@@ -174,7 +170,7 @@ func (w digester) lastErrors(from int) (quoted []string, mended map[string]bool)
 }
 
 // filesTouched lists files with the last operation on each, most recent first.
-func (w digester) filesTouched(from int) []string {
+func filesTouched(w *work, from int) []string {
 	done := map[dialog.Family]string{dialog.FamilyRead: "read", dialog.FamilyWrite: "written", dialog.FamilyEdit: "edited"}
 	var out []string
 	seen := map[string]bool{}

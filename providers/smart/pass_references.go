@@ -55,16 +55,13 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			referrer{w}.asDiff(i, at, c.Share)
+			asDiff(w, i, at, c.Share)
 		}
 		return nil
 	}))
 
-// A referrer replaces content by references to its newer or equal copies.
-type referrer struct{ *work }
-
 // asDiff replaces piece i by a diff that turns the later piece at into it.
-func (w referrer) asDiff(i, at int, share float64) bool {
+func asDiff(w *work, i, at int, share float64) bool {
 	p, newer := &w.pieces[i], w.pieces[at].text
 	if p.fixed || p.text == newer {
 		return false
@@ -76,7 +73,7 @@ func (w referrer) asDiff(i, at int, share float64) bool {
 	if back, err := patch(newer, diff); err != nil || back != p.text {
 		return false
 	}
-	s := stub{where: w.refer(i, patchThe, at) + " with this diff"}
+	s := stub{where: refer(w, i, patchThe, at) + " with this diff"}
 	w.describe(i, &s)
 	text := s.String() + "\n" + diff
 	if float64(w.count(text)) >= share*float64(p.tokens) || !w.put(i, text) {
@@ -117,7 +114,7 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 				newest[h] = append(newest[h], i)
 				continue
 			}
-			w.leave(i, stub{where: referrer{w}.refer(i, sameText, at)})
+			w.leave(i, stub{where: refer(w, i, sameText, at)})
 		}
 		return nil
 	}))
@@ -137,7 +134,7 @@ const (
 
 // refer says, for the stub of piece i, where the later piece at is: "same text in the
 // read_file src/a.go below".
-func (w referrer) refer(i int, what string, at int) string {
+func refer(w *work, i int, what string, at int) string {
 	of, _ := w.label(&w.pieces[at])
 	switch {
 	case w.boxes[w.pieces[i].box].users:
@@ -176,7 +173,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 			return -1
 		}
 		if c.Runs {
-			referrer{w}.supersedeRuns()
+			supersedeRuns(w)
 		}
 		for i := len(w.pieces) - 1; i >= 0; i-- {
 			p := &w.pieces[i]
@@ -195,7 +192,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					if w.pieces[at].text == p.text {
 						what = sameText
 					}
-					w.leave(i, stub{where: referrer{w}.refer(i, what, at)})
+					w.leave(i, stub{where: refer(w, i, what, at)})
 					continue
 				}
 				if base := path.Base(p.of.File.Path); p.of.File.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[base]) < maxSights {
@@ -205,7 +202,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				w.looked(1)
 				f := dialog.File{Path: u.Info.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
-					w.shortenCall(i, 0, referrer{w}.refer(i, seeNewer, at))
+					w.shortenCall(i, 0, refer(w, i, seeNewer, at))
 					continue
 				}
 				if u.results.Start < u.results.End && c.By {
@@ -222,7 +219,7 @@ func unreadable(text string) bool { return len(text) < 400 && wrong(text) > wort
 
 // supersedeRuns removes the results of calls that were made again with the same arguments. Failures stay: they
 // may be the reason for the later call.
-func (w referrer) supersedeRuns() {
+func supersedeRuns(w *work) {
 	type run struct{ name, args string }
 	newest := map[run]int{}
 	for k := len(w.uses) - 1; k >= 0; k-- {
@@ -242,7 +239,7 @@ func (w referrer) supersedeRuns() {
 			continue
 		}
 		w.looked(1)
-		w.leave(u.results.Start, stub{where: w.refer(u.results.Start, seeNewer, at)})
+		w.leave(u.results.Start, stub{where: refer(w, u.results.Start, seeNewer, at)})
 	}
 }
 

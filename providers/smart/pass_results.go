@@ -75,7 +75,7 @@ var resultsPass = define("results", classLossy, "",
 		if err != nil || res.Tokens >= core.TotalTokens(before) {
 			return err
 		}
-		chooser{w}.took(before, &res)
+		took(w, before, &res)
 		calls := map[string]string{}
 		for i := range res.Messages {
 			m := &res.Messages[i]
@@ -102,7 +102,7 @@ var resultsPass = define("results", classLossy, "",
 				}
 			}
 		}
-		chooser{w}.continueWith(res.Messages)
+		continueWith(w, res.Messages)
 		return nil
 	})
 

@@ -30,16 +30,13 @@ var scorePass = onDemand(define("score", classLossy,
 	"Hides whole messages, those with the fewest points first (of equal ones the oldest), until the target is met; messages of the user go last. The first message, the user's newest and the last are never hidden.",
 	scoreSettings{Error: 10, Calls: 8, Files: 7, User: 5, Short: -3, Thinking: -2, KeepUsers: 2},
 	func(_ context.Context, w *work, c scoreSettings) error {
-		hider{w}.hideByPoints(&c)
+		hideByPoints(w, &c)
 		return nil
 	}))
 
-// A hider hides whole messages.
-type hider struct{ *work }
-
 // hideByPoints hides groups until the target is met, those with the fewest points first and of
 // equals the oldest. Groups with words of the user go last.
-func (w hider) hideByPoints(c *scoreSettings) {
+func hideByPoints(w *work, c *scoreSettings) {
 	groups := w.groups()
 	points := make([]int, len(groups))
 	about := w.scores()
@@ -67,12 +64,12 @@ func (w hider) hideByPoints(c *scoreSettings) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(users[a], users[b]), cmp.Compare(points[a], points[b])) })
-	w.hideInOrder(groups, order)
+	hideInOrder(w, groups, order)
 }
 
 // hideInOrder hides groups until the target is met, the markers counted. If the target
 // cannot be met, all of them go.
-func (w hider) hideInOrder(groups []group, order []int) {
+func hideInOrder(w *work, groups []group, order []int) {
 	cost := w.marker(1000).Tokens
 	gone := make([]bool, len(groups)+2) // with an edge at both ends
 	for k := range groups {
@@ -175,6 +172,6 @@ var windowPass = onDemand(define("window", classLossy,
 	"Hides whole messages, the oldest first, until the target is met; messages of the user go last. The first message, the user's newest and the last are never hidden.",
 	windowSettings{},
 	func(_ context.Context, w *work, c windowSettings) error {
-		hider{w}.hideByPoints(&scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points
+		hideByPoints(w, &scoreSettings{KeepUsers: c.KeepUsers}) // all have the same points
 		return nil
 	}))

@@ -36,13 +36,10 @@ func (*valueSettings) Removed() map[string]string {
 var valuePass = onDemand(choosing(define("value", classLossy, "",
 	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-line-selection.md).",
 	valueSettings{},
-	func(ctx context.Context, w *work, c valueSettings) error { return chooser{w}.chooseLines(ctx, &c) })))
-
-// A chooser has the lines chosen that stay.
-type chooser struct{ *work }
+	func(ctx context.Context, w *work, c valueSettings) error { return chooseLines(ctx, w, &c) })))
 
 // chooseLines keeps the newest messages and the best lines of the others.
-func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
+func chooseLines(ctx context.Context, w *work, c *valueSettings) error {
 	if w.met() {
 		return nil
 	}
@@ -62,9 +59,9 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	if c.NoDemands {
 		shares.Demands = -1
 	}
-	w.shortenNewestCalls()
-	before, head := w.withoutHead()
-	before = w.withoutReferences(before)
+	shortenNewestCalls(w)
+	before, head := withoutHead(w)
+	before = withoutReferences(w, before)
 	told := ""
 	for i := range head {
 		if text, _ := account.In(&head[i]); text != "" {
@@ -79,27 +76,27 @@ func (w chooser) chooseLines(ctx context.Context, c *valueSettings) error {
 	res, err := value.Shorten(ctx, before, o)
 	// The user's words go last, but a third of the room is left to what the account has of all epochs.
 	if err == nil && res.Lost > 0 && len(head) > 0 && (told == "" || above > w.room/3) {
-		head, o.Account = w.third(told)
+		head, o.Account = third(w, told)
 		less := above - core.TotalTokens(head)
 		o.Room, o.Words, o.Limit, o.Shares = o.Room+less, o.Words+less, o.Limit+less, &shares
 		res, err = value.Shorten(ctx, before, o)
 	}
 	if err == nil {
-		res, err = w.besideRequest(ctx, before, res, o)
+		res, err = besideRequest(ctx, w, before, res, o)
 	}
 	if err != nil {
 		return err
 	}
-	w.took(before, &res)
+	took(w, before, &res)
 	if res.Tokens >= core.TotalTokens(before) {
 		return nil
 	}
-	w.continueWith(slices.Insert(res.Messages, systems(before), head...))
+	continueWith(w, slices.Insert(res.Messages, systems(before), head...))
 	return nil
 }
 
 // third returns a head of an account that takes a third of the room, and that.
-func (w chooser) third(text string) ([]core.Message, string) {
+func third(w *work, text string) ([]core.Message, string) {
 	const part = 3
 	a := account.Read(text)
 	if a.Fit(w.room/part, w.count); len(a.Items) == 0 {
@@ -112,7 +109,7 @@ func (w chooser) third(text string) ([]core.Message, string) {
 
 // besideRequest returns res, the result for messages, or one with less of all else if the user's newest request returns to it, cut as short
 // as it must stay. What the user said in it takes no room if that alone exceeds the limit: truncation will cut it.
-func (w chooser) besideRequest(ctx context.Context, messages []core.Message, res value.Result, o value.Options) (value.Result, error) {
+func besideRequest(ctx context.Context, w *work, messages []core.Message, res value.Result, o value.Options) (value.Result, error) {
 	req := *w.req
 	req.Messages = messages
 	shown, back, sum := map[string]bool{"": true}, map[string]core.Message{}, 0
@@ -151,7 +148,7 @@ func (w chooser) besideRequest(ctx context.Context, messages []core.Message, res
 }
 
 // took reports the effect of the choice of lines.
-func (w chooser) took(before []core.Message, res *value.Result) {
+func took(w *work, before []core.Message, res *value.Result) {
 	changed := 0
 	for kind, a := range res.Kinds {
 		w.step.Looked += a.Lines
@@ -218,7 +215,7 @@ func handlesIn(messages []core.Message) map[string]bool {
 
 // shortenNewestCalls shortens the arguments of the newest calls that are larger than the share of
 // the newest message. Otherwise neither the calls nor their unread results could be kept.
-func (w chooser) shortenNewestCalls() {
+func shortenNewestCalls(w *work) {
 	last := len(w.msgs) - 1
 	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
 		last--
@@ -241,7 +238,7 @@ func (w chooser) shortenNewestCalls() {
 
 // withoutHead returns the conversation as it is now, and separately the digest and the account at its head.
 // These are kept unless the account takes three quarters of the room, and lines that they repeat need not be.
-func (w chooser) withoutHead() (rest, head []core.Message) {
+func withoutHead(w *work) (rest, head []core.Message) {
 	rest = w.result()
 	n := systems(rest)
 	end := n
@@ -263,7 +260,7 @@ func systems(messages []core.Message) int {
 
 // withoutReferences returns messages in which the stubs of earlier condensations no longer say
 // where their content is, since it may be cut by now.
-func (w chooser) withoutReferences(messages []core.Message) []core.Message {
+func withoutReferences(w *work, messages []core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
 		if m.Protected || m.Role == core.RoleSystem {
@@ -336,13 +333,13 @@ func counterpart(was []core.Part, p core.Part, j, n int) int {
 }
 
 // continueWith replaces the messages of the work by those that a pass made from them.
-func (w chooser) continueWith(messages []core.Message) {
+func continueWith(w *work, messages []core.Message) {
 	req := *w.req
 	req.Messages = messages
 	next := newWork(&req, w.room, w.reader)
 	next.first, next.base, next.dry = w.first, w.base, w.dry
 	next.usage, next.step, next.steps, next.placed = w.usage, w.step, w.steps, w.placed
-	*w.work = *next
+	*w = *next
 }
 
 // mapTexts returns parts with f applied to their texts, results and arguments, and whether one

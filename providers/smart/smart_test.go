@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
 )
@@ -52,8 +53,11 @@ func TestPresetsAreListed(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	for _, f := range forms() {
+	for i, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
+			if i > 0 {
+				testkit.Slow(t) // all of them together
+			}
 			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, f.settings) })
 		})
 	}

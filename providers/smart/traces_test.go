@@ -66,6 +66,7 @@ var reference = regexp.MustCompile(`\[… [^\]\n]* left out: (?:same text in|see
 // leads to something that was there, nothing refers to what was shortened, and a second run
 // changes nothing.
 func TestRecordedSessions(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	c := counter(t)
 	for name, messages := range sessions(t) {

@@ -26,9 +26,22 @@ var resultLine = regexp.MustCompile(`result of [^\\]*\bh:([0-9a-f]{10})\b`)
 // and recalls it by its handle, and then everything that the condensed history promises: all is found.
 func TestRecall(t *testing.T) {
 	t.Parallel()
-	for name, prefix := range map[string]string{"claude": "mcp__condense__", "codex": "mcp__condense", "opencode": "condense_"} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range []struct {
+		name, prefix string
+		model        string // of Codex, if not that of its settings
+		http         bool   // the vendor has no WebSockets
+		search       bool   // the model has to find the tools first
+	}{
+		{name: "claude", prefix: "mcp__condense__"},
+		{name: "opencode", prefix: "condense_"},
+		{name: "codex", prefix: "mcp__condense"},
+		{name: "codex", prefix: "mcp__condense", model: "gpt-5.5", search: true},
+		{name: "codex", prefix: "mcp__condense__", model: "gpt-6.2-sol"}, // the one that it starts with
+		{name: "codex", prefix: "mcp__condense__", model: "gpt-6.1-sol", http: true},
+	} {
+		t.Run(test.name+test.model, func(t *testing.T) {
 			t.Parallel()
+			name, prefix := test.name, test.prefix
 			const needle = "the quokka lives at 7731"
 			longCalls, size := longCalls, size
 			if name != "codex" { // which would cut longer results
@@ -37,8 +50,13 @@ func TestRecall(t *testing.T) {
 			var promises []string
 			key := ""
 			o := scenario()
+			o.NoSockets = test.http
 			loop := upstream.Loop(longCalls, size, map[int]string{1: needle})
 			last := loop[len(loop)-1]
+			if test.search {
+				longCalls++
+				loop = slices.Insert(loop, 1, upstream.Step{Calls: []upstream.Call{{Tool: "tool_search", Input: map[string]any{"query": "condense recall search"}}}})
+			}
 			o.Script = append(slices.Clone(loop[:len(loop)-1]),
 				upstream.Step{Calls: []upstream.Call{{Tool: prefix + "search", Input: map[string]any{"query": "quokka"}}}},
 				upstream.Step{Make: func(body []byte) []upstream.Call {
@@ -58,6 +76,9 @@ func TestRecall(t *testing.T) {
 				}}, last)
 			d := newDesk(t, o)
 			a := all[slices.IndexFunc(all, func(a agent) bool { return a.name == name })]
+			if test.model != "" {
+				a.base = strings.Replace(a.base, "gpt-5.1", test.model, 1)
+			}
 			d.at(t, &a, "")
 			got := d.wrap(t, a.env, append(append([]string{a.name}, a.args...), task)...)
 			if epochs := got.epochs(t); epochs < 3 {
@@ -68,11 +89,11 @@ func TestRecall(t *testing.T) {
 			lines := strings.SplitAfter(upstream.Output(loop[0].Commands[0]), "\n")
 			first := strings.Join(lines[:6], "")
 			turns := d.vendor.Turns()
-			before, after := turns[longCalls].Body, turns[len(turns)-1].Body
+			before, after := turns[longCalls].Prompt(), turns[len(turns)-1].Prompt()
 			if within(t, before, first) {
 				t.Error("the needle is still in the condensed history: the test proves nothing")
 			}
-			if !within(t, turns[longCalls+2].Body, first) {
+			if !within(t, turns[longCalls+2].Prompt(), first) {
 				t.Errorf("the needle has not come back byte for byte\n%s\n%s", d.list(), tail(got.out))
 			}
 			if name != "codex" && !slices.ContainsFunc(promises, func(s string) bool { return s[0] == 'm' }) {

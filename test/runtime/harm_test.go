@@ -94,6 +94,7 @@ var spaces = regexp.MustCompile(` +`)
 // A second manual condensation must not lose the rules that the first summary kept: no
 // message was added in between, so no model is asked and nothing changes.
 func TestSecondManualCondensationKeepsTheRules(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, preset := range []string{"fresh_start", "keep_recent", "rolling", "sections"} {
 		t.Run(preset, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/providers/smart"
 )
 
@@ -30,6 +31,7 @@ func ofSmart(c smart.Config) func() (core.CondensationProvider, error) {
 // TestUsersWordsGoLast: at every target no word of the user is missing while anything else is there that could go, the
 // newest request is whole, and a larger target keeps all words that a smaller one keeps.
 func TestUsersWordsGoLast(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for name, open := range keepers {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,8 @@ var files embed.FS
 
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"visible": report.Visible, "group": size.Group, "usd": usd, "reasons": func() map[decide.Reason]string { return decide.Reasons },
+		"visible": report.Visible, "group": size.Group, "usd": usd, "advice": live.Advice,
+		"reasons": func() map[decide.Reason]string { return decide.Reasons },
 	}).ParseFS(files, "pages/*.html"))
 })
 

@@ -8,7 +8,7 @@
 // is [Score.Panel], a mean of three families: a strategy can be tuned to one of them, but so far not to all three.
 //
 // The scorer measures references, not understanding. It underrates a good paraphrase, and content that the agent read
-// again counts as not needed. docs/comparing-measures.md has the formulas and their weaknesses.
+// again counts as not needed. bench/measures.md has the formulas and their weaknesses.
 //
 // No provider may import this package. A strategy that shares the metric's idea of a name would be tuned
 // to it, and the number would mean nothing.

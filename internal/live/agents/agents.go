@@ -29,6 +29,14 @@ type Agent struct {
 	Volatile []wire.Volatile
 	// Reminders are how texts of the system begin that the agent repeats in the conversation; only the newest counts.
 	Reminders []string
+	// Deferred is what comes, as JSON, before the list of servers whose tools the model finds and loads by itself.
+	Deferred string
+
+	// Windows are those of the agent's own catalogue of models, which can be smaller than the vendor's. It condenses by itself at a Share of
+	// a window, or with only Reserve tokens of it left; 0: not known to do that.
+	Windows []Window
+	Share   float64
+	Reserve int
 
 	userAgents []string // how the header User-Agent begins
 	head       []byte   // a few words near the beginning of the system prompt
@@ -36,6 +44,35 @@ type Agent struct {
 	subAgents  []string // headers with the sub-agent
 	summaries  []string // how a text of the last message begins when the agent summarizes by itself
 	systems    []system // side calls with a system prompt of their own
+}
+
+// A Window is the window, in tokens, of the models whose names begin with Model.
+type Window struct {
+	Model  string
+	Tokens int
+}
+
+// A Limit is what an agent knows about a model, in tokens.
+type Limit struct {
+	Window   int // that it takes the model to have; 0: not known
+	Compacts int // size at which it condenses a conversation by itself; 0: not known to do that
+}
+
+// Limit returns what the agent knows about a model. Window is the model's window if the agent's is not known; 0 if neither is.
+func (a *Agent) Limit(model string, window int) (l Limit) {
+	for _, w := range a.Windows {
+		if l.Window == 0 && strings.HasPrefix(model, w.Model) {
+			l.Window, window = w.Tokens, w.Tokens
+		}
+	}
+	switch {
+	case window <= a.Reserve:
+	case a.Share > 0:
+		l.Compacts = int(a.Share * float64(window))
+	case a.Reserve > 0:
+		l.Compacts = window - a.Reserve
+	}
+	return l
 }
 
 // A system is the beginning of the system prompt of a side call.

@@ -21,8 +21,8 @@ func header(pairs ...string) http.Header {
 var (
 	claude = header("User-Agent", "claude-cli/2.1.330 (external, sdk-cli)", "X-Claude-Code-Session-Id", "7429d09d-87ab-4d48-a15e-e1fd1dc0adc4", "X-Api-Key", "sk-ant-x")
 	worker = header("User-Agent", "claude-cli/2.1.330 (external, sdk-cli)", "X-Claude-Code-Session-Id", "7429d09d-87ab-4d48-a15e-e1fd1dc0adc4", "X-Claude-Code-Agent-Id", "a1")
-	codex  = header("User-Agent", "codex_exec/0.169.0 (Debian 12.0.0; x86_64)", "session-id", "01a2-s", "thread-id", "01a2-s", "x-client-request-id", "01a2-s")
-	thread = header("User-Agent", "codex_cli_rs/0.169.0", "session-id", "01a2-s", "thread-id", "01a2-t")
+	codex  = header("User-Agent", "codex_exec/0.171.0 (Debian 12.0.0; x86_64)", "session-id", "01a2-s", "thread-id", "01a2-s", "x-client-request-id", "01a2-s")
+	thread = header("User-Agent", "codex_cli_rs/0.171.0", "session-id", "01a2-s", "thread-id", "01a2-t")
 	open   = header("User-Agent", "opencode/1.18.33 ai-sdk/provider-utils/4.0.46", "x-session-affinity", "ses_1", "x-session-id", "ses_1")
 	pi     = header("User-Agent", "OpenAI/JS 6.26.0", "session_id", "01a2-p", "x-client-request-id", "01a2-p")
 )

@@ -24,6 +24,7 @@ var all = []Agent{
 		Name: "claude-code", Aliases: []string{"claude"}, Title: "Claude Code", Command: "claude",
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		userAgents: []string{"claude-cli/", "claude-code/"},
+		Reserve:    33_000, // for its summary and an answer
 		sessions:   []string{"X-Claude-Code-Session-Id"},
 		subAgents:  []string{"X-Claude-Code-Agent-Id"},
 		Volatile:   attribution,
@@ -35,22 +36,30 @@ var all = []Agent{
 	},
 	{
 		Name: "codex", Title: "Codex", Command: "codex",
-		Get: "npm install -g @openai/codex", Tested: "0.169.0",
+		Get: "npm install -g @openai/codex", Tested: "0.171.0",
 		userAgents: []string{"codex_", "codex-", "Codex"},
 		sessions:   []string{"Session-Id", "Session_id"},
-		subAgents:  []string{"Thread-Id"},
-		summaries:  []string{"You are performing a CONTEXT CHECKPOINT COMPACTION"},
+		// codex debug models --bundled; its setting for the limit cannot raise the share.
+		Windows: []Window{
+			{"gpt-6.2-sol", 500_000}, {"gpt-6.1-", 500_000}, {"gpt-daybreak-red", 372_000}, {"gpt-", 272_000}, {"codex-", 272_000},
+		},
+		Share:     0.9,
+		subAgents: []string{"Thread-Id"},
+		summaries: []string{"You are performing a CONTEXT CHECKPOINT COMPACTION"},
+		Deferred:  `eferred tool namespaces:\n`, // Deferred, Added deferred
 	},
 	{
 		Name: "opencode", Title: "OpenCode", Command: "opencode",
 		Get: "npm install -g opencode-ai", Tested: "1.18.33",
 		userAgents: []string{"opencode/"},
+		Reserve:    32_000, // its longest answer
 		sessions:   []string{"X-Opencode-Session", "X-Session-Affinity", "X-Session-Id", "Session-Id"},
 		systems:    []system{{"You are a title generator", Title}, {"You are a context summarization agent", Summary}},
 	},
 	{
 		Name: "pi", Title: "pi", Command: "pi",
 		Get: "npm install -g @earendil-works/pi-coding-agent", Tested: "0.74.2",
+		Reserve:  16_384, // compaction.reserveTokens; between turns only
 		head:     []byte("operating inside pi, a coding agent harness"),
 		sessions: []string{"Session_id", "Session-Id"},
 		systems:  []system{{"You are a context summarization assistant", Summary}},
@@ -59,6 +68,7 @@ var all = []Agent{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
 		Get: "npm install -g @google/gemini-cli", Tested: "0.61.0",
 		userAgents: []string{"GeminiCLI"},
+		Share:      0.5, // model.compressionThreshold
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{
@@ -70,6 +80,7 @@ var all = []Agent{
 		Name: "kilo", Title: "Kilo CLI", Command: "kilo",
 		Get: "npm install -g @kilocode/cli", Tested: "7.7.7",
 		userAgents: []string{"kilo/"},
+		Reserve:    32_000, // as OpenCode
 		sessions:   []string{"X-Session-Affinity", "X-Session-Id"},
 	},
 	{
@@ -87,6 +98,7 @@ var all = []Agent{
 		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen",
 		Get: "npm install -g @qwen-code/qwen-code", Tested: "0.15.10",
 		userAgents: []string{"QwenCode/"},
+		Share:      0.7, // model.chatCompression.contextPercentageThreshold
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{ // the last row

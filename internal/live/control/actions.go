@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/session"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -55,8 +56,10 @@ func (c *Conversation) next() string {
 		return "with the next request"
 	case c.Paused:
 		return "paused"
+	case c.Refused.Lasting():
+		return "NO ANSWER, " + c.Refused.Said()
 	case c.Failing.Lasting():
-		return fmt.Sprintf("FAILS, %s since %s: %s", size.Plural(c.Failing.Count, "time"), c.Failing.Since.Local().Format("15:04"), c.Failing.Why)
+		return "FAILS, " + c.Failing.Said()
 	case c.Waits != "":
 		return "due, waits for " + c.Waits
 	case c.DueAt == 0:
@@ -65,6 +68,35 @@ func (c *Conversation) next() string {
 		return "at " + size.Group(c.DueAt) + ", in about " + size.Plural(c.DueIn, "request")
 	}
 	return "at " + size.Group(c.DueAt)
+}
+
+// Troubles say what fails in the conversation, what that costs, and what to do; nothing if all is well.
+func (c *Conversation) Troubles() (all []string) {
+	add := func(f *session.Failing, what, cost, otherwise string) {
+		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(stats.Advice(f.Why), otherwise)))
+	}
+	if c.Refused.Lasting() {
+		add(c.Refused, "the vendor does not answer", "the request is the agent's own", "see the agent's message")
+	}
+	if c.Failing.Lasting() {
+		cost := fmt.Sprintf("every request has all %s tokens", size.Group(c.Size))
+		if c.Priced {
+			cost += fmt.Sprintf(", for %s from the cache", size.Dollars(float64(c.Size)*c.about.Read, 3))
+		}
+		cost += ", and is truncated at " + size.Group(c.Limit)
+		add(c.Failing, "it is not condensed", cost, "the agent's own compaction, or a new session")
+	}
+	for _, i := range c.about.Missing {
+		if i < len(c.Protections) && c.Protections[i].Text != "" {
+			text := plain.Clip(c.Protections[i].Text)
+			all = append(all, fmt.Sprintf("the protected text %q occurs nowhere, so nothing is kept for it", text))
+		}
+	}
+	if c.Fallback != nil {
+		add(c.Fallback, cmp.Or(c.about.Chain, "the chain")+" did not condense", c.Provider+" stood in, which keeps less of what matters",
+			"mend it, or leave it out of the chain")
+	}
+	return all
 }
 
 // due estimates the size and the number of requests at which the next epoch is due.
@@ -80,7 +112,7 @@ func (c *Conversation) due() {
 		return
 	}
 	c.DueAt = at
-	if c.about.Grows > 0 && !c.Failing.Lasting() {
+	if c.about.Grows > 0 && !c.Failing.Lasting() && !c.Refused.Lasting() {
 		c.DueIn = max(1, (at-c.Size+c.about.Grows-1)/c.about.Grows)
 	}
 	if c.Order != nil && c.Order.Do == session.OrderNow {

@@ -71,7 +71,9 @@ type Conversation struct {
 	Waits    string    `json:"waits,omitempty"` // for what an epoch waits that is due, such as "a boundary"
 	// Failing describes epochs that were due and could not begin; nil if there are none.
 	Failing   *session.Failing `json:"failing,omitempty"`
-	DueIn     int              `json:"due_in,omitempty"` // requests until then at the present growth; 0 if not known
+	Fallback  *session.Failing `json:"fallback,omitempty"` // epochs that the chain's first provider could not make
+	Refused   *session.Failing `json:"refused,omitempty"`  // requests that the vendor has not answered since its last answer
+	DueIn     int              `json:"due_in,omitempty"`   // requests until then at the present growth; 0 if not known
 	Epochs    int              `json:"epochs"`
 	Saved     float64          `json:"saved"` // US dollars saved by epochs
 	Priced    bool             `json:"priced"`
@@ -202,7 +204,8 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 	if data.About != nil {
 		a := data.About
 		c.about, c.Agent, c.Folder, c.Title, c.Profile = *a, a.Agent, a.Folder, a.Title, a.Profile
-		c.Window, c.Limit, c.Size, c.History, c.Waits, c.Failing = a.Window, a.Limit, a.Tokens, a.Original, a.Waits, a.Failing
+		c.Window, c.Limit, c.Size, c.History, c.Waits = a.Window, a.Limit, a.Tokens, a.Original, a.Waits
+		c.Failing, c.Fallback, c.Refused = a.Failing, a.Fallback, a.Refused
 		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
 	}
 	return c

@@ -2,6 +2,7 @@
 package library
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -24,10 +25,18 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 )
 
-// CanCall reports whether a request's tools include the tool recall of an MCP server named condense. Agents name it
-// mcp__condense__recall or condense_recall, or nest the server's tools in a tool of their own. In the
-// Gemini API functions are in lists.
-func CanCall(tools []byte) bool { return toolIn(tools, "", 0) }
+// CanCall reports whether a request offers the tool recall of an MCP server named condense. Agents name it
+// mcp__condense__recall or condense_recall, nest the server's tools in a tool of their own, or have the model find and load them: then
+// a developer's message lists the server, after the words deferred, or has the tools themselves.
+func CanCall(r *wire.Request, deferred string) bool {
+	return toolIn(r.Tools, "", 0) || deferred != "" && slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
+		if m.Role != "developer" {
+			return false
+		}
+		_, servers, _ := bytes.Cut(m.Raw, []byte(deferred))
+		return bytes.Contains(servers, []byte(`- mcp__condense: `)) || toolIn(rawjson.Field(m.Raw, "tools"), "", 0)
+	})
+}
 
 func toolIn(tools []byte, within string, depth int) bool {
 	const deepest = 2
@@ -45,7 +54,9 @@ func toolIn(tools []byte, within string, depth int) bool {
 			}
 		}
 		name := within + rawjson.Text(rawjson.Field(f, "name"))
-		if dialog.IsRecall(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
+		// Codex' tool exec runs programs, and declares the functions that these can call.
+		declared := bytes.Contains(rawjson.Field(f, "description"), []byte("mcp__condense__recall("))
+		if declared || dialog.IsRecall(name) || toolIn(rawjson.Field(tool, "tools"), name, depth+1) {
 			return true
 		}
 		for _, list := range []string{"functionDeclarations", "function_declarations"} { // of the Gemini API

@@ -171,3 +171,35 @@ func TestNumbersInHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestCanCall: agents list the tool, nest it, or have the model find it.
+func TestCanCall(t *testing.T) {
+	const deferred = `eferred tool namespaces:\n`
+	list := func(role, text string) string {
+		return `{"model":"m","input":[{"type":"message","role":"` + role + `","content":[{"type":"input_text","text":"` + text + `"}]}]}`
+	}
+	for name, test := range map[string]struct {
+		body string
+		can  bool
+	}{
+		"listed":                  {`{"model":"m","input":"x","tools":[{"type":"function","name":"mcp__condense__recall"}]}`, true},
+		"nested":                  {`{"model":"m","input":"x","tools":[{"type":"namespace","name":"mcp__condense","tools":[{"type":"function","name":"recall"}]}]}`, true},
+		"of another server":       {`{"model":"m","input":"x","tools":[{"type":"namespace","name":"mcp__notes","tools":[{"type":"function","name":"recall"}]}]}`, false},
+		"to be found":             {list("developer", `<tools>\nDeferred tool namespaces:\n- mcp__a: A.\n- mcp__condense: Older parts.\n</tools>`), true},
+		"added later":             {list("developer", `<tools>\nAdded deferred tool namespaces:\n- mcp__condense: Older parts.\n</tools>`), true},
+		"others to be found":      {list("developer", `<tools>\nDeferred tool namespaces:\n- mcp__condensed: Milk.\n</tools>`), false},
+		"a user says so":          {list("user", `<tools>\nDeferred tool namespaces:\n- mcp__condense: Older parts.\n</tools>`), false},
+		"among further tools":     {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"mcp__condense","tools":[{"type":"function","name":"recall"}]}]}]}`, true},
+		"declared for programs":   {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"exec","description":"declare const tools: { mcp__condense__recall(args: {}): Promise<unknown>; };"}]}]}`, true},
+		"programs without it":     {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"exec","description":"declare const tools: { exec_command(args: {}): Promise<unknown>; };"}]}]}`, false},
+		"in the words of a shell": {`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"Deferred tool namespaces:\n- mcp__condense: x"}]}`, false},
+	} {
+		r, err := wire.Parse(wire.Responses, []byte(test.body), &wire.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := CanCall(r, deferred); got != test.can {
+			t.Errorf("%s: %v, want %v", name, got, test.can)
+		}
+	}
+}

@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
@@ -163,12 +165,15 @@ type About struct {
 	Original  int      `json:"original,omitempty"` // size of the client's own history
 	Grows     int      `json:"grows,omitempty"`    // tokens that each answer adds
 	Failing   *Failing `json:"failing,omitempty"`  // nil if the last epoch that was due has begun
+	Fallback  *Failing `json:"fallback,omitempty"` // epochs that another provider had to make; nil if the last one was the chain's first's
+	Refused   *Failing `json:"refused,omitempty"`  // requests that the vendor did not answer; nil if it has answered the last one
+	Missing   []int    `json:"missing,omitempty"`  // indices of the protected texts that occur nowhere
 	Input     float64  `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
 	Write     float64  `json:"write,omitempty"`
 	Read      float64  `json:"read,omitempty"`
 }
 
-// A Failing describes epochs that were due and could not begin, one after the other.
+// A Failing describes what has failed, one time after the other: epochs that were due and could not begin, and the like.
 type Failing struct {
 	Count  int       `json:"count"`
 	Forced int       `json:"forced,omitempty"` // of these, epochs without which the vendor would refuse a request
@@ -178,6 +183,11 @@ type Failing struct {
 
 // Lasting reports whether epochs keep failing: a single failure is often followed by a success.
 func (f *Failing) Lasting() bool { return f != nil && f.Count > 1 }
+
+// Said says how often, since when and why.
+func (f *Failing) Said() string {
+	return fmt.Sprintf("%s since %s: %s", size.Plural(f.Count, "time"), f.Since.Local().Format("15:04"), f.Why)
+}
 
 // Stuck reports whether the chain must not be tried again for a request that the vendor would refuse.
 func (f *Failing) Stuck() bool { return f != nil && f.Forced > 1 }
@@ -193,18 +203,40 @@ func (c *Claim) Failing() *Failing {
 // Fail adds an epoch that could not begin, and returns all such.
 func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
 	defer c.lock()()
-	f, a := Failing{Since: now}, About{}
+	a := About{}
 	if c.about != nil {
-		if a = *c.about; a.Failing != nil {
-			f = *a.Failing
-		}
+		a = *c.about
 	}
-	f.Count, f.Why = f.Count+1, why
+	a.Failing = a.Failing.Again(why, now)
 	if forced {
-		f.Forced++
+		a.Failing.Forced++
 	}
-	a.Failing, c.about = &f, &a
-	return f
+	c.about = &a
+	return *a.Failing
+}
+
+// Again returns f, which may be nil, with another failure.
+func (f *Failing) Again(why string, now time.Time) *Failing {
+	next := Failing{Since: now}
+	if f != nil {
+		next = *f
+	}
+	next.Count, next.Why = next.Count+1, why
+	return &next
+}
+
+// Refuse adds a request that the vendor did not answer. An empty text ends them; it reports whether there were any.
+func (c *Claim) Refuse(why string, now time.Time) bool {
+	defer c.lock()()
+	if c.about == nil || why == "" && c.about.Refused == nil {
+		return false
+	}
+	a := *c.about
+	if a.Refused = a.Refused.Again(why, now); why == "" {
+		a.Refused = nil
+	}
+	c.about = &a
+	return true
 }
 
 // Observed is appended to the API in the keys of conversations that were only observed.

@@ -50,8 +50,28 @@ type Failure struct {
 	Kind   string    `json:"kind"` // as in [Stats.Errors]
 	Count  int       `json:"count"`
 	Reason string    `json:"reason"` // without keys
+	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"`
 }
+
+// Advice says what to do about a failure with this reason; empty if only the reason says it.
+func Advice(reason string) string {
+	switch code := statusIn().FindString(reason); {
+	case code == "":
+		return ""
+	case code == "401" || code == "403":
+		return "check the key"
+	case code == "402":
+		return "the account needs credit"
+	case code == "429":
+		return "the vendor's limit is reached: wait, or use another model"
+	case code[0] == '5':
+		return "the vendor has a fault: later requests try again"
+	}
+	return ""
+}
+
+var statusIn = plain.Pattern(`\b(?:40[123]|429|5[0-3][0-9])\b`)
 
 // AddFailure returns all with n added to the entry of the same kind and cause.
 func AddFailure(all []Failure, n *Failure) []Failure {
@@ -60,6 +80,9 @@ func AddFailure(all []Failure, n *Failure) []Failure {
 	case i >= 0:
 		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
 			all[i].Last, all[i].Reason = n.Last, n.Reason
+		}
+		if n.Since.Before(all[i].Since) {
+			all[i].Since = n.Since
 		}
 	case len(all) < mostAttempts:
 		all = append(all, *n)

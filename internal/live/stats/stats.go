@@ -145,7 +145,7 @@ func (c *Counters) Fault(kind string) {
 // Failed counts an error and its cause, which may be any text.
 func (c *Counters) Failed(kind, reason string, now time.Time) {
 	c.Fault(kind)
-	c.Add(func(s *Stats) { s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(reason), now}) })
+	c.Add(func(s *Stats) { s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(reason), now, now}) })
 }
 
 // Epoch adds an epoch.

@@ -243,6 +243,8 @@ func (a *answer) items() []object {
 		switch c.tool.kind {
 		case "local_shell":
 			out = append(out, object{"id": "lsh_" + id, "type": "local_shell_call", "call_id": c.id, "status": "completed", "action": c.input})
+		case "tool_search":
+			out = append(out, object{"id": "tsc_" + id, "type": "tool_search_call", "call_id": c.id, "status": "completed", "execution": "client", "arguments": c.input})
 		case "custom":
 			out = append(out, object{"id": "ctc_" + id, "type": "custom_tool_call", "call_id": c.id, "status": "completed", "name": c.tool.name, "input": c.raw})
 		default:

@@ -155,8 +155,8 @@ func (p *prompt) readTools() {
 		}
 	}
 	items, _ := p.doc["input"].([]any)
-	for _, v := range items { // Codex' code mode
-		if o, _ := v.(object); o["type"] == "additional_tools" {
+	for _, v := range items { // Codex' code mode, and tools that it has searched for
+		if o, _ := v.(object); o["type"] == "additional_tools" || o["type"] == "tool_search_output" {
 			more, _ := o["tools"].([]any)
 			for _, v := range more {
 				o, _ := v.(object)

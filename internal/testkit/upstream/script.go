@@ -176,11 +176,13 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 		}
 		all := s.Calls
 		if s.Make != nil {
-			all = append(slices.Clone(all), s.Make(r.Body)...)
+			all = append(slices.Clone(all), s.Make(r.Prompt())...)
 		}
 		for _, c := range all {
 			if t := p.pick(func(t *tool) bool { return t.namespace+t.name == c.Tool }); t != nil {
 				add(t, c.Input, "")
+			} else if t := p.shell(); t != nil && t.name == codeMode {
+				add(t, nil, fmt.Sprintf("const r = await tools.%s(%s); for (const c of r.content) text(c.text);", c.Tool, encode(c.Input)))
 			}
 		}
 		if p.thinking != "" && len(a.calls) > 0 {

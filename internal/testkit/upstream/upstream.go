@@ -93,8 +93,8 @@ type Step struct {
 	Make func(body []byte) []Call
 }
 
-// A Call is a call of the client's tool of that name, prefixed with its namespace if it has one. It is left out if
-// the client does not have the tool.
+// A Call is a call of the client's tool of that name, prefixed with its namespace if it has one. If the client does not have
+// the tool, a program calls it in Codex' code mode; otherwise it is left out.
 type Call struct {
 	Tool  string
 	Input map[string]any
@@ -175,6 +175,14 @@ type Record struct {
 	session        *session          // of a WebSocket; nil over HTTP
 	items          []json.RawMessage // of the whole prompt, if the answer can be continued
 	keeps          bool              // the vendor stores the answer
+}
+
+// Prompt is the body, of Responses with all items of the history that it continues.
+func (r *Record) Prompt() []byte {
+	if r.items == nil {
+		return r.Body
+	}
+	return encode(object{"input": r.items})
 }
 
 // Usage is the vendor's report, in tokens. Prompt is the whole prompt.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/condensehq/condense/internal/disk"
 )
@@ -178,4 +179,13 @@ func resolve(path string) (string, error) {
 		path = link
 	}
 	return "", errors.New("too many links")
+}
+
+// FromHome writes a path with ~ for the home folder.
+func FromHome(path string) string {
+	dir, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(path, dir+string(filepath.Separator)); ok && err == nil && dir != "" {
+		return "~" + string(filepath.Separator) + rest
+	}
+	return path
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +78,12 @@ language model need a key and a network; they report the cost first.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cli.UnknownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if term.IsTerminal(a.Stdout) {
+				return guide(a, cmd)
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.Version = cli.VersionText()
@@ -87,6 +93,22 @@ language model need a key and a network; they report the cost first.`,
 	root.AddCommand(comparecmd.Command(a), comparecmd.LearnCommand(a))
 	root.AddCommand(servecmd.Commands(a)...)
 	root.AddCommand(configcmd.Commands(a)...)
-	root.AddCommand(plugincmd.Command(a), plugincmd.BuildCommand(a), a.VersionCommand())
+	root.AddCommand(plugincmd.Command(a), plugincmd.BuildCommand(a), a.VersionCommand(), manCommand(root))
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for name := range strings.FieldsSeq(g.commands) {
+			if cmd, _, err := root.Find([]string{name}); err == nil && cmd != root {
+				cmd.GroupID = g.title
+			}
+		}
+	}
 	return root
+}
+
+// groups are the commands by purpose, as condense --help lists them.
+var groups = []struct{ title, commands string }{
+	{"Condense an agent as it works", "wrap serve agent live stats statusline token store hook mcp"},
+	{"Work with recorded sessions", "inspect check run view recall search resume handoff protect undo rewind repair"},
+	{"Choose, compare and switch strategies", "learn compare config providers trust"},
+	{"Write a provider", "plugin build"},
 }

@@ -134,7 +134,10 @@ func (p *progress) show(s lab.Progress) {
 		return
 	}
 	p.last = time.Now()
-	text := p.doing + fmt.Sprintf("%s of %s, %s", size.Group(s.Done), size.Plural(s.Total, "session"), size.Plural(s.Rows, "result"))
+	text := p.doing + fmt.Sprintf("%s of %s", size.Group(s.Done), size.Plural(s.Total, "session"))
+	if s.Rows > 0 {
+		text += ", " + size.Plural(s.Rows, "result")
+	}
 	if s.Cached > 0 {
 		text += fmt.Sprintf(" (%s in the cache)", size.Group(s.Cached))
 	}

@@ -49,6 +49,16 @@ func installable() []string {
 	return names
 }
 
+// SettingsFile returns the settings file into which agent install writes the gateway's address; empty if there is none.
+func SettingsFile(name string) string {
+	agent := agents.Find(name)
+	if agent == nil {
+		return ""
+	}
+	_, file, _ := userSettings(agent)
+	return file
+}
+
 func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 	if len(args) != 1 {
 		return nil, cli.Usage(cmd, "want one agent: %s", strings.Join(installable(), ", "))
@@ -175,10 +185,10 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	}
 	added := skilled && (old == nil || old.Skill == nil)
 	if e.existed && string(e.before) == string(e.after) && !added {
-		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", home(e.file), withoutSecret(address)))
+		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", cli.FromHome(e.file), withoutSecret(address)))
 	}
 	if added {
-		term.Printf(a.Stdout, "%s\n", home(in.Skill.File))
+		term.Printf(a.Stdout, "%s\n", cli.FromHome(in.Skill.File))
 		if err := term.PrintText(a.Stdout, difference(nil, skillText)); err != nil {
 			return err
 		}
@@ -196,7 +206,7 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 		if err := in.Skill.write(); err != nil {
 			return err
 		}
-		term.Printf(a.Stdout, "%s tells the model how to use handles\n", home(in.Skill.File))
+		term.Printf(a.Stdout, "%s tells the model how to use handles\n", cli.FromHome(in.Skill.File))
 	}
 	term.Printf(a.Stdout, "%s sends its requests to %s from its next start on\n", agent.Title, withoutSecret(address))
 	for _, was := range e.replaced {
@@ -222,7 +232,7 @@ func restore(old, failed *installation) error {
 
 // agree shows an edit and asks.
 func agree(cmd *cobra.Command, a *cli.App, e *edit, yes bool) error {
-	term.Printf(a.Stdout, "%s\n", home(e.file))
+	term.Printf(a.Stdout, "%s\n", cli.FromHome(e.file))
 	if err := term.PrintText(a.Stdout, difference(e.before, e.after)); err != nil {
 		return err
 	}
@@ -263,7 +273,7 @@ a value that you have set yourself since remains.`,
 			}
 			switch {
 			case !e.existed:
-				term.Printf(a.Stdout, "%s is gone already\n", home(in.File))
+				term.Printf(a.Stdout, "%s is gone already\n", cli.FromHome(in.File))
 			case string(e.before) != string(e.after) || e.after == nil:
 				if err := agree(cmd, a, e, yes); err != nil {
 					return err
@@ -271,7 +281,7 @@ a value that you have set yourself since remains.`,
 				if err := e.write(); err != nil {
 					return err
 				}
-				term.Printf(a.Stdout, "%s is as it was before\n", home(in.File))
+				term.Printf(a.Stdout, "%s is as it was before\n", cli.FromHome(in.File))
 			}
 			if in.Skill != nil {
 				kept, err := in.Skill.remove()
@@ -279,7 +289,7 @@ a value that you have set yourself since remains.`,
 					return err
 				}
 				if kept {
-					term.Printf(a.Stdout, "%s was changed since: it remains\n", home(in.Skill.File))
+					term.Printf(a.Stdout, "%s was changed since: it remains\n", cli.FromHome(in.Skill.File))
 				}
 			}
 			for _, key := range e.kept {
@@ -332,7 +342,7 @@ func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
 	if answers(ctx, in.URL) {
 		state = "answers"
 	}
-	term.Printf(a.Stdout, "  installed in %s: %s, which %s\n", home(in.File), withoutSecret(in.URL), state)
+	term.Printf(a.Stdout, "  installed in %s: %s, which %s\n", cli.FromHome(in.File), withoutSecret(in.URL), state)
 	text, err := os.ReadFile(in.File)
 	for _, c := range in.Changes {
 		now, ok, fault := settings.Get(in.Format, text, c.Path...)
@@ -353,9 +363,9 @@ func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
 	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
 		switch at := own[api]; {
 		case at.provider != "":
-			term.Printf(a.Stdout, "  but %s chooses the provider %s\n", home(at.from), at.provider)
+			term.Printf(a.Stdout, "  but %s chooses the provider %s\n", cli.FromHome(at.from), at.provider)
 		case at.setting != nil && at.from != in.File:
-			term.Printf(a.Stdout, "  but here %s wins, with %s\n", home(at.from), at.url)
+			term.Printf(a.Stdout, "  but here %s wins, with %s\n", cli.FromHome(at.from), at.url)
 		}
 	}
 	return nil

@@ -155,7 +155,11 @@ func causes(s *live.Stats) (lines []string, rest int) {
 		if strings.HasPrefix(f.Kind, "vendor_") {
 			what = "the vendor refused"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, %s", what, f.Reason, size.Plural(f.Count, "time")))
+		line := fmt.Sprintf("%s: %s, %s", what, f.Reason, size.Plural(f.Count, "time"))
+		if advice := live.Advice(f.Reason); advice != "" {
+			line += ": " + advice
+		}
+		lines = append(lines, line)
 		rest -= f.Count
 	}
 	return lines, max(0, rest)

@@ -38,7 +38,7 @@ type gateway struct {
 	upstreams map[string]string // for vendors without a configured one
 	plain     []string          // upstreams whose paths have no /v1
 	recall    bool
-	alone     bool
+	knows     *knowing      // with alone
 	folder    string        // begins the paths of wrap's page; empty without one
 	ready     chan struct{} // closed when Gateway is set, or never will be
 	ending    atomic.Pointer[ending]
@@ -83,7 +83,8 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	g := &gateway{
-		settings: c.Serve(), started: c.ReadAtStart(), place: f.place, recall: f.recall, alone: f.alone, upstreams: upstreams, plain: f.unversioned, ready: make(chan struct{}),
+		settings: c.Serve(), started: c.ReadAtStart(), place: f.place, recall: f.recall, knows: f.knows, upstreams: upstreams,
+		plain: f.unversioned, ready: make(chan struct{}),
 		log:   log,
 		limit: func(d time.Duration) { cli.EndWithin(ctx, d) },
 	}
@@ -156,7 +157,7 @@ func (f *gatewayFlags) logger(cmd *cobra.Command, a *cli.App) (*slog.Logger, err
 
 // openFiles reads the certificate and the server's key, and opens the audit log and telemetry, if the settings name them.
 func (g *gateway) openFiles(ctx context.Context) (err error) {
-	if s := g.settings.TLS; s.Cert != "" && !g.alone {
+	if s := g.settings.TLS; s.Cert != "" && g.knows == nil {
 		if g.tls, err = access.Certificate(s.Cert, s.Key, func(err error) { g.log.WarnContext(ctx, "the changed certificate is not used", "err", err) }); err != nil {
 			return fmt.Errorf("serve.tls: %w", err)
 		}
@@ -169,12 +170,12 @@ func (g *gateway) openFiles(ctx context.Context) (err error) {
 			return fmt.Errorf("serve.key_file: %s has %d bytes; use at least %d, as from 'openssl rand -hex 32'", cli.FromHere(path), len(g.key), shortestKey)
 		}
 	}
-	if path := g.settings.Audit; path != "" && !g.alone {
+	if path := g.settings.Audit; path != "" && g.knows == nil {
 		if g.audit, g.audited, err = openAudit(path); err != nil {
 			return fmt.Errorf("serve.audit: %w; name another file", err)
 		}
 	}
-	if g.alone {
+	if g.knows != nil {
 		return nil
 	}
 	g.telemetry, err = openTelemetry(ctx, cli.Version(), g.log)
@@ -234,6 +235,9 @@ func (g *gateway) changed(before, after *config.Config) {
 		return
 	}
 	old, s := before.Serve(), after.Serve()
+	if keys := config.Changed(before, after); len(keys) > 0 {
+		g.log.Info("the configuration has changed", "keys", strings.Join(keys, ", "))
+	}
 	opts, err := g.options(after)
 	switch r := g.recorder.Load(); {
 	case err != nil:
@@ -260,7 +264,7 @@ func (g *gateway) changed(before, after *config.Config) {
 
 func (g *gateway) setEnding(s *config.Serve) {
 	e := &ending{time.Duration(s.DrainDelay), time.Duration(s.Drain)}
-	if g.alone { // its client ends first
+	if g.knows != nil { // its client ends first
 		e.delay = 0
 	}
 	g.ending.Store(e)
@@ -272,7 +276,7 @@ func (g *gateway) watched(opts *live.Options) {
 	if g.pages == nil { // it is made later
 		return
 	}
-	if opts.Reports.Watch = g.pages; !g.alone || g.folder != "" {
+	if opts.Reports.Watch = g.pages; g.knows == nil || g.folder != "" {
 		opts.Reports.Pages = g.pages.Pages(g.folder, func() live.Stats { return g.Stats() })
 	}
 }

@@ -2,7 +2,6 @@ package servecmd
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -297,16 +296,4 @@ func lines(text []byte) []string {
 		out = append(out, strings.TrimRight(string(line), "\r\n"))
 	}
 	return out
-}
-
-// home writes a path with ~ for the home folder.
-func home(path string) string {
-	dir, err := os.UserHomeDir()
-	if err != nil {
-		return path
-	}
-	if rest, ok := strings.CutPrefix(path, cmp.Or(dir, "\x00")+string(filepath.Separator)); ok {
-		return "~" + string(filepath.Separator) + rest
-	}
-	return path
 }

@@ -107,6 +107,9 @@ func remarksOn(c *control.Conversation) []string {
 			all = append(all, c.Short()+": "+fault)
 		}
 	}
+	for _, trouble := range c.Troubles() {
+		all = append(all, c.Short()+": "+trouble)
+	}
 	if c.Undone {
 		all = append(all, c.Short()+": its last condensation is undone; only a full window, or 'condense live now', brings the next one")
 	}

@@ -169,27 +169,28 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	asText := false
 	name := "protect"
 	cmd := &cobra.Command{
-		Use:   "protect ID TEXT|MESSAGE",
+		Use:   "protect [ID] TEXT|MESSAGE",
 		Short: "Keep a text or a message verbatim in every condensation from now on",
 		Long: `protect keeps all messages with a text, or the message with a number, verbatim from now on, in every strategy. The numbers are shown by
 'condense live show': the place in the agent's own history. What is condensed already stays so until that is undone.`,
-		Example: `  condense live protect 3kq7 "never touch the migrations"
+		Example: `  condense live protect "never touch the migrations"
   condense live protect 3kq7 12`,
-		Args: cobra.ExactArgs(2), //nolint:mnd // the conversation, and the point
+		Args: cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ask := control.Ask{Text: args[1]}
-			if n, err := strconv.Atoi(args[1]); err == nil && !asText {
+			what := args[len(args)-1]
+			ask := control.Ask{Text: what}
+			if n, err := strconv.Atoi(what); err == nil && !asText {
 				ask = control.Ask{Message: n}
 				if n < 1 {
-					return cli.Usage(cmd, "messages have numbers from 1; --text takes %s as a text", args[1])
+					return cli.Usage(cmd, "messages have numbers from 1; --text takes %s as a text", what)
 				}
 			}
-			return l.do(cmd, args[:1], name, &ask)
+			return l.do(cmd, args[:len(args)-1], name, &ask)
 		},
 	}
 	if !on {
 		name = "unprotect"
-		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "unprotect ID TEXT|MESSAGE", "End a protection", "", ""
+		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "unprotect [ID] TEXT|MESSAGE", "End a protection", "", ""
 	}
 	cmd.Flags().BoolVar(&asText, "text", false, "a number is a text")
 	return cmd

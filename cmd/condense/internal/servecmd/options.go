@@ -20,7 +20,7 @@ import (
 // options returns the options of a gateway for a configuration.
 func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	s := c.Serve()
-	if g.alone {
+	if g.knows != nil {
 		s.TokenEnv, s.TokenFile, s.Tokens = "", "", ""
 	}
 	token, err := readToken(s)
@@ -44,7 +44,8 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	if s.Bedrock.Sign {
 		opts.Upstreams.Signer = func(host string) (live.Signer, error) { return awssign.Machine(context.Background(), host) }
 	}
-	if g.alone { // the agent is started in this folder
+	if g.knows != nil { // the agent is started in this folder
+		opts.Agent = g.knows.of
 		if opts.Folder, err = os.Getwd(); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/plain"
@@ -163,13 +164,13 @@ func isSet(name string) bool {
 	return v != "" && v != "0" && v != "false"
 }
 
-// unsigned returns the note for an agent whose requests Amazon would not accept; empty if there is none.
-func unsigned(agent *agents.Agent, sign bool) string {
+// unsigned returns a note for an agent whose requests Amazon would not accept.
+func unsigned(agent *agents.Agent, sign bool) []string {
 	if !usesBedrock(agent) || sign || os.Getenv("AWS_BEARER_TOKEN_BEDROCK") != "" {
-		return ""
+		return nil
 	}
-	return agent.Title + " signs its requests for the gateway, and Amazon accepts only signatures for itself: set serve.bedrock.sign: true, " +
-		"or AWS_BEARER_TOKEN_BEDROCK"
+	return []string{agent.Title + " signs its requests for the gateway, and Amazon accepts only signatures for itself: set serve.bedrock.sign: true, " +
+		"or AWS_BEARER_TOKEN_BEDROCK"}
 }
 
 // flagged adds the addresses in the user's arguments.
@@ -303,7 +304,7 @@ func (l *launched) override(agent *agents.Agent, args []string, own addresses, k
 			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which wrap cannot change: requests do not come through condense", a.from, a.url))
 		default:
 			needed = true
-			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", home(a.from), a.url))
+			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which is the gateway's upstream in this run", cli.FromHome(a.from), a.url))
 		}
 	}
 	if needed {

@@ -23,6 +23,7 @@ type Point struct {
 	Provider *Provider
 	Recall   *Recall // nil: the agent cannot be given a server of MCP for one run
 	Meter    *Meter  // nil: the agent has no plugins that show a line
+	Own      *Own    // nil: it does not say what it knows about its models
 
 	Need      *Need             // nil: the agent can be wrapped as it is
 	Settings  []Settings        // the files that set addresses, in the order in which they win; Install writes the last
@@ -122,8 +123,12 @@ var points = map[string]Point{
 			"ANTHROPIC_FOUNDRY_BASE_URL": "{foundry}", "ANTHROPIC_FOUNDRY_RESOURCE": "", // the agent takes only one of both
 		},
 		Override: "--settings",
-		Skills:   &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
-		Status:   []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
+		Own: &Own{
+			Model:  Source{Flags: []string{"--model"}, Env: "ANTHROPIC_MODEL", Key: []string{"model"}},
+			Window: Source{Env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW", Key: []string{"env", "CLAUDE_CODE_AUTO_COMPACT_WINDOW"}},
+		},
+		Skills: &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
+		Status: []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
 		// With = the flags take one value; otherwise they take the user's prompt too.
 		Recall: &Recall{
 			Args: []string{"--mcp-config={mcpfile}", "--allowedTools=mcp__condense__recall,mcp__condense__search,mcp__condense__status"},
@@ -141,6 +146,14 @@ var points = map[string]Point{
 		},
 	},
 	"codex": {
+		Own: &Own{
+			Files: []Settings{{Path: "~/.codex/models_cache.json", Dir: "CODEX_HOME", Format: "json"}},
+			List:  []string{"debug", "models", "--bundled"},
+			ID:    "slug", Context: []string{"context_window"}, First: "priority",
+			Model:  Source{Flags: []string{"-m", "--model", "model"}, Key: []string{"model"}},
+			Window: Source{Flags: []string{"model_context_window"}, Key: []string{"model_context_window"}},
+			Limit:  Source{Flags: []string{"model_auto_compact_token_limit"}, Key: []string{"model_auto_compact_token_limit"}},
+		},
 		Recall: &Recall{
 			Args: []string{"-c", `mcp_servers.condense.url="{mcp}"`, "-c", `mcp_servers.condense.bearer_token_env_var="CONDENSE_RECALL"`},
 			Env:  map[string]string{"CONDENSE_RECALL": "{secret}"},
@@ -158,6 +171,12 @@ var points = map[string]Point{
 		},
 	},
 	"opencode": {
+		Own: &Own{
+			Files:  []Settings{{Path: "~/.cache/opencode/models.json", Dir: "XDG_CACHE_HOME/opencode", Format: "json"}},
+			Within: []string{"anthropic", "openai"}, ID: "id", Context: []string{"limit", "context"},
+			Model: Source{Flags: []string{"-m", "--model"}, Key: []string{"model"}},
+			Off:   Source{Key: []string{"compaction", "auto"}},
+		},
 		Merge:  "OPENCODE_CONFIG_CONTENT",
 		Skills: &Settings{Path: "~/.config/opencode/skill", Dir: "XDG_CONFIG_HOME/opencode"},
 		Meter: &Meter{
@@ -174,6 +193,13 @@ var points = map[string]Point{
 		},
 	},
 	"pi": {
+		Own: &Own{
+			Files:  []Settings{{Path: "~/.pi/agent/settings.json", Dir: "PI_CODING_AGENT_DIR", Format: "json"}},
+			Within: []string{"anthropic", "openai"}, ID: "id", Context: []string{"contextWindow"},
+			Model: Source{Flags: []string{"--model"}, Key: []string{"defaultModel"}},
+			Spare: Source{Key: []string{"compaction", "reserveTokens"}},
+			Off:   Source{Key: []string{"compaction", "enabled"}},
+		},
 		Args:     []string{"-e", "{file}"},
 		Without:  []string{"install", "remove", "uninstall", "update", "list", "config"},
 		FileName: "condense.ts",
@@ -189,6 +215,11 @@ var points = map[string]Point{
 		}},
 	},
 	"gemini": {
+		Own: &Own{
+			Files: []Settings{{Path: ".gemini/settings.json", Format: "json"}, {Path: "~/.gemini/settings.json", Format: "json"}},
+			Model: Source{Flags: []string{"-m", "--model"}, Env: "GEMINI_MODEL", Key: []string{"model", "name"}},
+			Share: Source{Key: []string{"model", "compressionThreshold"}},
+		},
 		Env:       map[string]string{"GOOGLE_GEMINI_BASE_URL": "{base}", "GOOGLE_VERTEX_BASE_URL": "{base}"},
 		Elsewhere: map[string]string{"GOOGLE_GENAI_USE_GCA": "the login with Google"},
 	},
@@ -219,7 +250,10 @@ var points = map[string]Point{
 	}},
 	"aider": {Env: map[string]string{"OPENAI_API_BASE": "{openai}", "ANTHROPIC_API_BASE": "{base}", "ANTHROPIC_BASE_URL": "{base}"}},
 	"goose": {Env: map[string]string{"OPENAI_HOST": "{base}", "ANTHROPIC_HOST": "{base}"}},
-	"qwen":  {Env: map[string]string{"OPENAI_BASE_URL": "{openai}"}},
+	"qwen": {
+		Env: map[string]string{"OPENAI_BASE_URL": "{openai}"},
+		Own: &Own{Model: Source{Flags: []string{"-m", "--model"}, Env: "OPENAI_MODEL"}},
+	},
 	"any": {Env: map[string]string{
 		"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_API_BASE": "{base}", "OPENAI_BASE_URL": "{openai}", "OPENAI_API_BASE": "{openai}",
 	}},

@@ -233,3 +233,13 @@ func TestNoEditOpensTheGateway(t *testing.T) {
 		t.Errorf("%d requests and %d passed on, with or without a change that waited: they prove little", asked.Load(), a.private.Load())
 	}
 }
+
+// TestReloadIsSaid: the log says which keys a reload has changed.
+func TestReloadIsSaid(t *testing.T) {
+	a, contents := attack(t, "good")
+	a.put(a.file, contents["also good"])
+	a.agree()
+	testkit.Eventually(t, "the change is in the log", func() bool {
+		return strings.Contains(a.log.String(), `msg="the configuration has changed" keys="serve.limits.requests, threshold"`)
+	})
+}

@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 			failing, "", unchanged + "condense: the history was not condensed: native failed 3 times: ask the model fail: 401: invalid x-api-key\n" +
 				"condense: native was replaced 1 time: it asks a language model, and nothing was prepared\n",
 		},
-		"a wrong key": {refused, "", unchanged + "condense: the history was not condensed\ncondense: the vendor refused: 401 invalid x-api-key, 7 times\n"},
+		"a wrong key": {refused, "", unchanged + "condense: the history was not condensed\ncondense: the vendor refused: 401 invalid x-api-key, 7 times: check the key\n"},
 		"a fault":     {faulty, "", unchanged + "condense: the history was not condensed; 1 error, see --log info\n"},
 		"short": {
 			live.Stats{Requests: 1, Tokens: live.Tokens{Received: 1200, Sent: 1200, CacheWrite: 1000}, Unpriced: 1},

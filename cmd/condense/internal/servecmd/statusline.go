@@ -214,8 +214,10 @@ func statusOf(c *control.Conversation, where string) string {
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
 	case c.Order != nil && c.Order.Do == live.OrderUndo:
 		parts = append(parts, "undone with the next request")
+	case c.Refused.Lasting():
+		parts = append(parts, "NO ANSWER, "+c.Refused.Said())
 	case c.Order == nil && !c.Paused && c.Failing.Lasting():
-		parts = append(parts, fmt.Sprintf("CONDENSING FAILS, %s since %s: %s", size.Plural(c.Failing.Count, "time"), c.Failing.Since.Local().Format("15:04"), c.Failing.Why))
+		parts = append(parts, "CONDENSING FAILS, "+c.Failing.Said())
 	case c.Order == nil && !c.Paused && c.Waits != "":
 		parts = append(parts, "condenses soon, waits for "+c.Waits)
 	case soon(c):
@@ -233,6 +235,9 @@ func statusOf(c *control.Conversation, where string) string {
 		parts = append(parts, "last condensation undone")
 	} else if last := lastEpoch(c, where); last != "" {
 		parts = append(parts, "last "+last)
+	}
+	if c.Fallback != nil {
+		parts = append(parts, "IN PLACE OF ANOTHER, "+c.Fallback.Said())
 	}
 	if c.Priced && c.Saved >= .005 { // half a cent
 		parts = append(parts, "saved "+money(c))

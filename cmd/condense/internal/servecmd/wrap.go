@@ -72,8 +72,9 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 			}
 			flags.recall, flags.alone = pointOf(agent).Recall != nil, true
 			if status && pointOf(agent).Status == nil && pointOf(agent).Meter == nil {
-				return cli.Usage(cmd,
-					"--status: %s has no status line for other programs; condense statusline prints one for tmux or a shell", agent.Title)
+				status = false
+				term.Printf(a.Stderr, "condense: %s starts without a status line, which it cannot show: "+
+					"condense statusline prints one for tmux or a shell\n", agent.Title)
 			}
 			return wrap(cmd, a, &flags, agent, command, quiet, status)
 		},
@@ -134,6 +135,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	if err != nil {
 		return err
 	}
+	flags.knows = readOwn(cmd.Context(), agent, program, command[1:])
 	later := &laterWriter{to: a.Stderr} // the screen is the agent's while it runs
 	quietApp := *a
 	quietApp.Stderr = later
@@ -176,10 +178,10 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		return errors.Join(err, server.Close())
 	}
 	defer func() { err = errors.Join(err, start.remove()) }()
-	if note := unsigned(agent, g.settings.Bedrock.Sign); note != "" {
-		start.notes = append(start.notes, note)
+	if !quiet && !g.settings.Observe && talks(agent, command[1:]) {
+		start.notes = append(start.notes, flags.knows.first(g.Gateway)...)
 	}
-	for _, note := range start.notes {
+	for _, note := range append(start.notes, unsigned(agent, g.settings.Bedrock.Sign)...) {
 		term.Printf(a.Stderr, "condense: %s\n", note)
 	}
 	later.hold()

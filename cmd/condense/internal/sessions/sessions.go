@@ -36,10 +36,11 @@ type Session struct {
 	Dir   string // the folder that the agent was started in; empty if it is not recorded
 	Exec  bool   // the agent ran without a terminal, by its command for scripts
 
-	project  string // hash of the folder, where that is all that is recorded
-	temp     string // a folder that Close removes
-	part     bool   // of another session: a sub-agent's
-	modified time.Time
+	Modified time.Time
+
+	project string // hash of the folder, where that is all that is recorded
+	temp    string // a folder that Close removes
+	part    bool   // of another session: a sub-agent's
 }
 
 // folder returns the folder of the agent's sessions.
@@ -142,6 +143,16 @@ func (a *Agent) All() ([]*Session, error) {
 	return slices.DeleteFunc(all, func(s *Session) bool { return s.read() != nil }), err
 }
 
+// Recent returns the sessions in files without their descriptions, the newest first, and their folder.
+func (a *Agent) Recent() (all []*Session, folder string, err error) {
+	if a.store != nil {
+		return nil, "", nil
+	}
+	all, folder, err = a.list()
+	slices.SortStableFunc(all, func(x, y *Session) int { return y.Modified.Compare(x.Modified) })
+	return all, folder, err
+}
+
 // list returns the sessions in files, described only if that is how they are recognized, and their folder.
 func (a *Agent) list() (all []*Session, folder string, err error) {
 	if folder, err = a.folder(); err != nil {
@@ -160,7 +171,7 @@ func (a *Agent) list() (all []*Session, folder string, err error) {
 		if err != nil || !info.Mode().IsRegular() || a.inside && s.read() != nil || a.CheckID(s.ID) != nil {
 			continue
 		}
-		s.modified = info.ModTime()
+		s.Modified = info.ModTime()
 		all = append(all, s)
 	}
 	return all, folder, nil
@@ -168,11 +179,10 @@ func (a *Agent) list() (all []*Session, folder string, err error) {
 
 // latest returns the wanted session that was written to last.
 func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
-	all, folder, err := a.list()
+	all, folder, err := a.Recent()
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(x, y *Session) int { return y.modified.Compare(x.modified) })
 	for _, s := range all {
 		if wanted(s) {
 			return s, s.read()

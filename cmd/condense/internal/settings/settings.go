@@ -25,7 +25,7 @@ const (
 // smaller, and the parsers have no limit of depth.
 const maxSize = 1 << 20
 
-// Get returns the string at a path of names; ok is false if there is none, or no string. An
+// Get returns the string, number or truth value at a path of names; ok is false if there is none. An
 // empty text is a file without values.
 func Get(format string, text []byte, path ...string) (value string, ok bool, err error) {
 	if format == TOML {
@@ -37,8 +37,11 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 			table, _ := at.(map[string]any)
 			at = table[name]
 		}
-		value, ok = at.(string)
-		return value, ok && err == nil, err
+		switch at.(type) {
+		case string, int64, float64, bool:
+			return fmt.Sprint(at), err == nil, err
+		}
+		return "", false, err
 	}
 	root, err := parse(text)
 	if err != nil {
@@ -53,7 +56,7 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 		at = &m.Value
 	}
 	l, isLiteral := at.Value.(hujson.Literal)
-	if !isLiteral || l.Kind() != '"' {
+	if !isLiteral || l.Kind() == 'n' {
 		return "", false, nil
 	}
 	return l.String(), true, nil

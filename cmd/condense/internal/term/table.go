@@ -69,7 +69,7 @@ func (t *Table) Text(indent string) string {
 	w.SetStyle(style)
 	var b strings.Builder
 	for line := range strings.Lines(w.Render() + "\n") {
-		b.WriteString(strings.TrimRight(indent+line[2:], " \n") + "\n")
+		b.WriteString(strings.TrimRight(indent+strings.TrimPrefix(line, "  "), " \n") + "\n")
 	}
 	return b.String()
 }

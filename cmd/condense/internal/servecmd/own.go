@@ -1,0 +1,218 @@
+package servecmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/condensehq/condense/cmd/condense/internal/settings"
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/live"
+)
+
+// An Own says where an agent has its models and its limits: it condenses by itself, too.
+type Own struct {
+	Files   []Settings // besides [Point.Settings]
+	List    []string   // arguments with which its program prints the models as JSON, if no file has them
+	Within  []string   // where members with these names stand side by side, the others are of no interest
+	ID      string     // the name of a model in it, if that is not the member's
+	Context []string   // the path of its window from there, in JSON
+	First   string     // of the models, the agent starts with the one with the smallest
+
+	Model  Source // the model that it starts with
+	Window Source // a window for every model
+	Limit  Source // the size at which it condenses by itself, if that is below its usual one
+	Share  Source // the share of a window at which it does
+	Spare  Source // what it leaves free of a window
+	Off    Source // "false": it never does
+}
+
+// A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
+type Source struct {
+	Flags []string // -x VALUE, -x=VALUE, or NAME=VALUE
+	Env   string
+	Key   []string
+}
+
+// value returns the value; empty if the user has set none.
+func (s *Source) value(files []Settings, args []string) string {
+	value := ""
+	for i, arg := range args {
+		for _, f := range s.Flags {
+			if v, ok := strings.CutPrefix(arg, f+"="); ok {
+				value = v
+			} else if arg == f && i+1 < len(args) {
+				value = args[i+1]
+			}
+		}
+	}
+	if value == "" && s.Env != "" {
+		value = os.Getenv(s.Env)
+	}
+	for i := range files {
+		for _, file := range paths(&files[i]) {
+			if value != "" || s.Key == nil {
+				break
+			}
+			if text, err := os.ReadFile(file); err == nil {
+				value, _, _ = settings.Get(files[i].Format, text, s.Key...) // the agent reports its faults
+			}
+		}
+	}
+	return strings.Trim(value, `"'`)
+}
+
+// A knowing is what an agent knows about its models.
+type knowing struct {
+	agent  *agents.Agent // its row, with what its catalogue and settings say
+	starts string        // the model that it starts with; empty if it does not say
+	limit  int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
+	source string
+}
+
+// readOwn returns what an agent knows about its models.
+func readOwn(ctx context.Context, agent *agents.Agent, program string, args []string) *knowing {
+	p, own := pointOf(agent), *agent
+	o, k := p.Own, &knowing{agent: &own}
+	if o == nil || !talks(agent, args) {
+		return k
+	}
+	files := slices.Concat(p.Settings, o.Files)
+	number := func(s *Source) float64 {
+		n, _ := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
+		return max(0, n)
+	}
+	var listed []agents.Window
+	for _, text := range o.catalogs(ctx, files, program) {
+		var v any
+		if json.Unmarshal(text, &v) == nil {
+			listed = append(k.read(o, v, "", new(float64)), listed...)
+		}
+	}
+	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
+	own.Windows = append(listed, own.Windows...)
+	k.starts = cmp.Or(o.Model.value(files, args), k.starts)
+	k.starts = k.starts[strings.LastIndex(k.starts, "/")+1:] // OpenCode's have the provider before it
+	if window := int(number(&o.Window)); window > 0 {
+		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
+	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
+		k.source = "its catalogue"
+	}
+	switch share, spare := number(&o.Share), number(&o.Spare); {
+	case o.Off.value(files, args) == "false":
+		own.Share, own.Reserve = 0, 0
+	case share > 0:
+		own.Share = share
+	case spare > 0:
+		own.Reserve = int(spare)
+	}
+	if k.limit = int(number(&o.Limit)); k.limit > 0 {
+		k.source = "its settings"
+	}
+	return k
+}
+
+// catalogs returns the texts with the agent's models, the most special last.
+func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (texts [][]byte) {
+	for i := range slices.Backward(files) {
+		for _, file := range paths(&files[i]) {
+			if text, err := os.ReadFile(file); err == nil && o.Context != nil && files[i].Format == settings.JSON {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if len(texts) > 0 || o.List == nil {
+		return texts
+	}
+	const patience, most = 3 * time.Second, 8 << 20
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, o.List...) //nolint:gosec // the agent, which the user starts
+	out, err := cmd.StdoutPipe()
+	if err != nil || cmd.Start() != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(out, most))
+	if cmd.Wait() != nil { // an older version, which does not know the command
+		return nil
+	}
+	return [][]byte{text}
+}
+
+// read returns the models below v, which is a member of this name.
+func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents.Window) {
+	if list, ok := v.([]any); ok {
+		for _, v := range list {
+			all = append(all, k.read(o, v, name, first)...)
+		}
+		return all
+	}
+	m, _ := v.(map[string]any)
+	at := v
+	for _, part := range o.Context {
+		inner, _ := at.(map[string]any)
+		at = inner[part]
+	}
+	if window, ok := at.(float64); ok && window > 0 {
+		id, _ := m[o.ID].(string)
+		id = cmp.Or(id, name)
+		if n, ok := m[o.First].(float64); ok && (*first == 0 || n < *first) {
+			*first, k.starts = n, id
+		}
+		return []agents.Window{{Model: id, Tokens: int(window)}}
+	}
+	chosen := slices.ContainsFunc(o.Within, func(name string) bool { return m[name] != nil })
+	for name, v := range m {
+		if !chosen || slices.Contains(o.Within, name) {
+			all = append(all, k.read(o, v, name, first)...)
+		}
+	}
+	return all
+}
+
+// of returns what the agent knows about a model, whose window is known otherwise, or 0.
+func (k *knowing) of(model string, window int) live.AgentLimit {
+	l := k.agent.Limit(model, window)
+	if k.limit > 0 {
+		l.Compacts = min(cmp.Or(l.Compacts, k.limit), k.limit)
+	}
+	return l
+}
+
+// first says which of the two condenses first, at what size, and why; nothing if the agent is not known to condense by itself.
+func (k *knowing) first(g *live.Gateway) []string {
+	if k.agent.Share == 0 && k.agent.Reserve == 0 {
+		return nil
+	}
+	return []string{k.said(live.Due(g, k.agent.Name, k.starts))}
+}
+
+func (k *knowing) said(due, window int, known bool) string {
+	own, who := k.of(k.starts, window), k.agent.Title
+	which, rest := cmp.Or(k.starts, "the model"), ""
+	switch {
+	case due <= 0:
+		return fmt.Sprintf("%s condenses by itself before condense, which only does what the vendor would refuse (auto: false)", who)
+	case !known: // its requests will say
+		if at := k.of("", window).Compacts; at > 0 {
+			due = min(due, int(live.BeforeAgent*float64(at)))
+		}
+		return fmt.Sprintf("conversations are condensed before %s does it by itself, at about %d %% of the window of the model", who, 100*due/max(1, window))
+	case own.Compacts > 0:
+		rest = fmt.Sprintf(", before %s does at %s of %s", who, size.Group(own.Compacts), size.Group(cmp.Or(own.Window, window)))
+	}
+	why := k.source
+	if why == "" && own.Window > 0 {
+		why = "its usual windows"
+	}
+	return fmt.Sprintf("%s is condensed at %s tokens%s, by %s", which, size.Group(due), rest, cmp.Or(why, "the table of models"))
+}

@@ -1,0 +1,135 @@
+package servecmd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/live"
+)
+
+const codexModels = `{"models": [
+  {"slug": "gpt-6-sol", "priority": 6, "context_window": 272000},
+  {"slug": "gpt-9-new", "priority": 1, "context_window": 700000},
+  {"slug": "gpt-6.2-sol", "priority": 2, "context_window": 300000}]}`
+
+// TestReadOwn: what an agent knows about its models comes from its catalogue and its settings, then from the table of agents.
+func TestReadOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		agent  string
+		files  map[string]string
+		prints string // what the agent prints when it is asked for its models
+		args   []string
+		env    map[string]string
+		starts string
+		model  string
+		window int // of the table
+		want   live.AgentLimit
+	}{
+		"its own list": {
+			agent: "codex", prints: codexModels, starts: "gpt-9-new", model: "gpt-9-new",
+			want: live.AgentLimit{Window: 700_000, Compacts: 630_000},
+		},
+		"its own list, before the table of agents": {
+			agent: "codex", prints: codexModels, starts: "gpt-9-new", model: "gpt-6.2-sol", window: 1_050_000,
+			want: live.AgentLimit{Window: 300_000, Compacts: 270_000},
+		},
+		"the list that the vendor sent it": {
+			agent: "codex", prints: "{", files: map[string]string{".codex/models_cache.json": codexModels}, starts: "gpt-9-new", model: "gpt-6-sol", window: 1_050_000,
+			want: live.AgentLimit{Window: 272_000, Compacts: 244_800},
+		},
+		"an older one, which prints no list": {
+			agent: "codex", model: "gpt-5.6-sol", window: 1_050_000, want: live.AgentLimit{Window: 272_000, Compacts: 244_800},
+		},
+		"settings": {
+			agent: "codex", prints: codexModels, files: map[string]string{".codex/config.toml": "model = \"gpt-6-sol\"\nmodel_context_window = 100_000\nmodel_auto_compact_token_limit = 60_000"},
+			starts: "gpt-6-sol", model: "gpt-6-sol", want: live.AgentLimit{Window: 100_000, Compacts: 60_000},
+		},
+		"a limit that it does not take": {
+			agent: "codex", prints: codexModels, args: []string{"-c", "model_auto_compact_token_limit=271000", "-m", "gpt-6-sol"},
+			starts: "gpt-6-sol", model: "gpt-6-sol", want: live.AgentLimit{Window: 272_000, Compacts: 244_800},
+		},
+		"Claude Code's window": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "500000", "ANTHROPIC_MODEL": "claude-opus-5-5"}, starts: "claude-opus-5-5",
+			model: "claude-opus-5-5", window: 1_000_000, want: live.AgentLimit{Window: 500_000, Compacts: 467_000},
+		},
+		"OpenCode's models": {
+			agent: "opencode", starts: "claude-x", args: []string{"run", "-m", "anthropic/claude-x"}, model: "claude-x",
+			files: map[string]string{
+				".cache/opencode/models.json":         `{"anthropic": {"models": {"claude-x": {"id": "claude-x", "limit": {"context": 400000}}}}, "other": {"models": {"claude-x": {"id": "claude-x", "limit": {"context": 9}}}}}`,
+				".config/opencode/opencode.json":      `{"provider": {"anthropic": {"models": {"claude-x": {"limit": {"context": 300000}}}}}}`,
+				".local/share/opencode/anything.json": `{}`,
+			},
+			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
+		},
+		"OpenCode, which does not": {
+			agent: "opencode", files: map[string]string{".config/opencode/opencode.json": `{"compaction": {"auto": false}}`}, model: "claude-x", window: 200_000,
+		},
+		"pi's reserve": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"defaultModel": "claude-x", "compaction": {"reserveTokens": 50000}}`}, starts: "claude-x",
+			model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 150_000},
+		},
+		"Gemini CLI": {agent: "gemini", model: "gemini-x", window: 1_000_000, want: live.AgentLimit{Compacts: 500_000}},
+		"Gemini CLI's threshold": {
+			agent: "gemini", files: map[string]string{".gemini/settings.json": `{"model": {"name": "gemini-x", "compressionThreshold": 0.2}}`}, starts: "gemini-x",
+			model: "gemini-x", window: 1_000_000, want: live.AgentLimit{Compacts: 200_000},
+		},
+		"an agent without rules": {agent: "aider", model: "m", window: 200_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			for _, v := range []string{"CODEX_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "PI_CODING_AGENT_DIR", "CLAUDE_CONFIG_DIR", "ANTHROPIC_MODEL", "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "GEMINI_MODEL"} {
+				t.Setenv(v, "")
+			}
+			t.Setenv("HOME", home)
+			t.Chdir(home)
+			for v, value := range test.env {
+				t.Setenv(v, value)
+			}
+			for path, text := range test.files {
+				path = filepath.Join(home, path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			program := filepath.Join(home, "program")
+			script := "#!/bin/sh\nexit 1\n"
+			if test.prints != "" {
+				script = "#!/bin/sh\ncat <<'END'\n" + test.prints + "\nEND\n"
+			}
+			if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			k := readOwn(t.Context(), agents.Find(test.agent), program, test.args)
+			if k.starts != test.starts {
+				t.Errorf("it starts with %q, want %q", k.starts, test.starts)
+			}
+			if got := k.of(test.model, test.window); got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestFirstLine: who condenses first is said with numbers, where the model is known.
+func TestFirstLine(t *testing.T) {
+	codex := &knowing{agent: agents.Find("codex"), starts: "gpt-6.2-sol", source: "its catalogue"}
+	for _, test := range []struct {
+		k     *knowing
+		due   int
+		known bool
+		want  string
+	}{
+		{codex, 400_000, true, "gpt-6.2-sol is condensed at 400,000 tokens, before Codex does at 450,000 of 500,000, by its catalogue"},
+		{codex, 0, true, "Codex condenses by itself before condense, which only does what the vendor would refuse (auto: false)"},
+		{&knowing{agent: agents.Find("gemini")}, 160_000, false, "conversations are condensed before Gemini CLI does it by itself, at about 45 % of the window of the model"},
+	} {
+		if got := test.k.said(test.due, 200_000, test.known); got != test.want {
+			t.Errorf("%s\nwant %s", got, test.want)
+		}
+	}
+}
