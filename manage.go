@@ -1,6 +1,7 @@
 package condense
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -225,9 +226,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	p.system, p.tools = p.set.counter.Overhead(t.System, t.Tools)
 	p.system += t.Besides
 	trigger := t.Trigger
-	if trigger == "" {
-		trigger = core.TriggerAutomatic
-	}
+	trigger = cmp.Or(trigger, core.TriggerAutomatic)
 	size := policy.Size{
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
 		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,
@@ -262,9 +261,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 			p.request.Originals = fromDir(t.Dir, p.part)
 		}
 	}
-	if p.request.Instructions == "" {
-		p.request.Instructions = p.set.Prompt
-	}
+	p.request.Instructions = cmp.Or(p.request.Instructions, p.set.Prompt)
 	return p, nil
 }
 
@@ -305,7 +302,10 @@ func (p *plan) keepLoaded() {
 			case core.ToolCall:
 				calls[part.ID] = i
 			case core.ToolResult:
-				if slices.ContainsFunc(part.Content, func(c core.Part) bool { o, ok := c.(core.Opaque); return ok && (o.Kind == "tool_reference" || o.Kind == "tools") }) {
+				if slices.ContainsFunc(part.Content, func(c core.Part) bool {
+					o, ok := c.(core.Opaque)
+					return ok && (o.Kind == "tool_reference" || o.Kind == "tools")
+				}) {
 					keep(i)
 					if at, ok := calls[part.CallID]; ok {
 						keep(at)

@@ -15,6 +15,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -243,9 +244,7 @@ func newBuilder(opts Options) *builder {
 	if opts.Env == nil {
 		opts.Env = os.Environ()
 	}
-	if opts.Dir == "" {
-		opts.Dir = "."
-	}
+	opts.Dir = cmp.Or(opts.Dir, ".")
 	if dir, err := filepath.Abs(opts.Dir); err == nil {
 		opts.Dir = dir
 	}

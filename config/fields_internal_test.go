@@ -142,7 +142,7 @@ func TestStrangersFileShortensLessOnly(t *testing.T) {
 		atTop: {}, inProfile: {"profiles", "p"}, inMode: {"modes", "m"}, inProvider: {"providers", "x"}, inModel: {"models", "gpt-4.1"}, inServe: {"serve"},
 		inUpstreams: {"serve", "upstreams"}, "serve.limits": {"serve", "limits"}, "serve.admin": {"serve", "admin"}, "serve.bedrock": {"serve", "bedrock"},
 		"serve.compaction": {"serve", "compaction"}, "serve.retention": {"serve", "retention"}, "serve.tls": {"serve", "tls"}, "serve.ingest": {"serve", "ingest"},
-		"serve.recall": {"serve", "recall"}, "serve.live": {"serve", "live"}, "serve.epoch": {"serve", "epoch"},
+		"serve.recall": {"serve", "recall"}, "serve.epoch": {"serve", "epoch"},
 	} {
 		for _, f := range fieldsAt(at) {
 			p := prefix.With(f.key)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +47,7 @@ func (c *Config) Model(name string) (*Model, error) {
 		return fromTable(name, known), nil
 	}
 	m := &Model{Name: name, ID: declared.Model}
-	if m.ID == "" {
-		m.ID = name
-	}
+	m.ID = cmp.Or(m.ID, name)
 	known, err := catalog.Lookup(m.ID)
 	if declared.API != "" {
 		if k, errAPI := catalog.Lookup(declared.API + "/" + m.ID); errAPI == nil {

@@ -62,9 +62,6 @@ type Serve struct {
 		MaxSize   int64 `json:"max_size" unit:"bytes" min:"1Ki" max:"1024Gi" default:"1Gi" example:"1Gi" doc:"Bytes that may be kept for recall, compressed. When that is reached, no more is kept, and views that are condensed then have no handles; what is there remains until its conversation is deleted (serve.retention)."`
 		MaxResult int   `json:"max_result" unit:"tokens" default:"8k" example:"8k" doc:"Tokens above which a new tool result is shortened to its relevant lines, with a handle for the rest, for agents that can recall. 0 shortens none."`
 	} `json:"recall,omitzero" doc:"How agents get back what was condensed."`
-	Live struct {
-		MCP bool `json:"mcp" default:"false" trust:"lets models direct the condensing of your conversations" example:"true" doc:"Let 'condense live mcp' serve its tools to an agent's model: list, show, now, undo, pause, resume, protect, unprotect. Needs trust."`
-	} `json:"live,omitzero" doc:"Who may direct running conversations, besides the person at the command line and the page."`
 	Epoch struct {
 		Target   float64 `json:"target" unit:"percent" max:"90" default:"0" example:"25" doc:"Percent of the context window that an epoch should end at. 0 is the target of the profile. If that has none either, an epoch leaves half of the conversation in windows of 200,000 tokens or more, and about a quarter in smaller ones: docs/decisions/0032-epoch-defaults.md."`
 		Cold     bool    `json:"cold" default:"true" example:"true" less:"false" doc:"Condense when the vendor's prompt cache has expired or is lost anyway: after a pause longer than its lifetime, or because the agent changed its model, tools or effort."`

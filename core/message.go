@@ -69,12 +69,7 @@ func (m Message) Clone() Message {
 func (m Message) Blank() bool { return blankParts(m.Parts) }
 
 func blankParts(parts []Part) bool {
-	for _, p := range parts {
-		if t, ok := p.(Text); !ok || !blank(string(t)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p Part) bool { t, ok := p.(Text); return !ok || !blank(string(t)) })
 }
 
 func blank(s string) bool { return strings.Trim(s, " \t\r\n") == "" }

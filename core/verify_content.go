@@ -98,12 +98,7 @@ func isCompaction(p Part) bool {
 // hasNewText reports whether after has a text that before has not.
 func hasNewText(before, after []Part) bool {
 	was := countParts(before)
-	for _, p := range after {
-		if t, ok := p.(Text); ok && was[t] == 0 && !blank(string(t)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(after, func(p Part) bool { t, ok := p.(Text); return ok && was[t] == 0 && !blank(string(t)) })
 }
 
 func (v *verifier) reasoning(m, o *Message) {

@@ -184,6 +184,7 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 	case err != nil:
 		return body, ""
 	case overflow:
+		e.req.g.windows.state(e.req, text)
 		return body, tooLong
 	case (e.plan.altered || e.req.tool.session != nil || e.req.claim.Unread || e.req.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
 		aboutThinking(string(text)):
@@ -254,12 +255,7 @@ func own(r *request, of *lineage.State) *lineage.State {
 // aboutThinking reports whether a vendor's error text is about thinking: the messages before it have changed, or the
 // thinking itself has.
 func aboutThinking(text string) bool {
-	for _, phrase := range []string{"signature", "bound to a different conversation", "cannot be modified"} {
-		if strings.Contains(text, phrase) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(text, "signature") || strings.Contains(text, "bound to a different conversation") || strings.Contains(text, "cannot be modified")
 }
 
 // errUnchanged means that a refused request cannot be made shorter.

@@ -248,9 +248,11 @@ func (s *soak) measure(dir string) (m sizes) {
 	live.Settle(s.g) // a condensation that is under way holds its tables
 	s.client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
-	s.vendor.CloseClientConnections()                     // how many the gateway keeps depends on how many requests met
-	for before := -1; before != runtime.NumGoroutine(); { // connections end
-		before = runtime.NumGoroutine()
+	s.vendor.CloseClientConnections()                // how many the gateway keeps depends on how many requests met
+	for quiet, before := 0, -1; quiet < 4; quiet++ { // connections end, on a busy machine not at once
+		if n := runtime.NumGoroutine(); n != before {
+			quiet, before = 0, n
+		}
 		<-time.After(50 * time.Millisecond)
 	}
 	runtime.GC()

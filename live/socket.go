@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -411,11 +412,7 @@ func (k *socket) create(f *frame) {
 func (k *socket) all() []*lane {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var all []*lane
-	for _, l := range k.lanes {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Values(k.lanes))
 }
 
 // fromVendor reads the vendor's events. Events of an answer go to its lane, all others to the client.

@@ -28,12 +28,8 @@ func (x *tariff) prices(input int) (p prices, known bool) {
 	price := x.model.PriceFor(input)
 	known = x.model.Free || price.Input > 0
 	p = prices{price.Input / million, price.CacheRead / million, price.CacheWrite / million, price.Output / million}
-	if p.read == 0 {
-		p.read = p.input
-	}
-	if p.write == 0 {
-		p.write = p.input
-	}
+	p.read = cmp.Or(p.read, p.input)
+	p.write = cmp.Or(p.write, p.input)
 	if x.ttl >= time.Hour && x.caching.WriteHour > 0 {
 		p.write = p.input * x.caching.WriteHour
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -66,6 +67,9 @@ func windowOf(r *request, values *resolved) int {
 // assumed, the profile's window. It never waits; a question to the server runs in the background.
 func askedWindow(r *request, assumed int) int {
 	u := r.t.upstream
+	if stated := r.g.windows.statedOf(r); stated > 0 && !r.tariff.declared {
+		return min(cmp.Or(r.tariff.listed, stated), stated)
+	}
 	if u == nil || r.t.compress || r.tariff.declared || elsewhere().MatchString(strings.ToLower(r.parsed.Model)) && r.tariff.listed > 0 {
 		return cmp.Or(r.tariff.listed, assumed)
 	}
@@ -97,6 +101,36 @@ func askedWindow(r *request, assumed int) int {
 		return w.Tokens
 	}
 	return cmp.Or(r.tariff.listed, assumed)
+}
+
+// stated matches the window in a vendor's refusal of a prompt as too long.
+var stated = plain.Pattern(`(?i)(?:> ?|(?:context|prompt) length is |tokens allowed \(|n_ctx"?: ?|model with )(\d{4,8})`)
+
+// state remembers the window that a refusal of a request names. Then the model of a server has it, whatever was assumed.
+func (ws *windows) state(r *request, refusal []byte) {
+	found := stated().FindSubmatch(refusal)
+	if found == nil || r.t.upstream == nil {
+		return
+	}
+	n, _ := strconv.Atoi(string(found[1])) // digits
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && n >= leastWindow {
+		w.Tokens, w.From = n, stats.WindowRefusal
+	}
+}
+
+// statedOf returns the window that a refusal has named; 0 if none has.
+func (ws *windows) statedOf(r *request) int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if r.t.upstream == nil {
+		return 0
+	}
+	if w := ws.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}]; w != nil && w.From == stats.WindowRefusal {
+		return w.Tokens
+	}
+	return 0
 }
 
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
@@ -149,7 +183,7 @@ func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, 
 			}
 		}
 		w.Tokens, w.From = tokens, from
-	case w.From == stats.WindowServer: // the server does not answer now
+	case w.From == stats.WindowServer, w.From == stats.WindowRefusal: // the server does not answer now
 	case known > 0:
 		w.Tokens, w.From = known, ""
 	default:

@@ -294,3 +294,33 @@ func TestAgentsLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalNamesTheWindow: the window of a model that nobody knows is in the vendor's first refusal, so that there is no second one.
+func TestRefusalNamesTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Gemini} {
+		v := upstream.New(upstream.Options{Window: 60_000, Script: upstream.Loop(60, 8000, nil)})
+		server := httptest.NewServer(v)
+		t.Cleanup(server.Close)
+		g, s := serveWith(t, server.URL, nil, func(o *live.Options) { o.Upstreams.URLs["gemini"] = server.URL })
+		c := upstream.Client{API: api, Model: "mystery-1", Session: "s", URL: s.URL}
+		c.History = []object{first(api, task)}
+		for calls := true; calls; {
+			var err error
+			if _, calls, err = c.Step(t.Context()); err != nil {
+				t.Fatalf("%s: %v", api, err)
+			}
+			live.Settle(g)
+		}
+		refused := 0
+		for _, r := range v.Records() {
+			if r.Rule == "window" {
+				refused++
+			}
+		}
+		known := g.Stats().Windows
+		if epochs := g.Stats().EpochCount; refused != 1 || epochs < 3 || len(known) != 1 || known[0].Tokens != 60_000 || known[0].Remedy() != "" {
+			t.Errorf("%s: %d refusals, %d epochs, %+v", api, refused, epochs, known)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -119,9 +120,7 @@ func (i Info) Charge(u core.Usage) core.Usage {
 		return u
 	}
 	cached := p.CacheRead
-	if cached == 0 {
-		cached = p.Input
-	}
+	cached = cmp.Or(cached, p.Input)
 	u.USD = (float64(u.InputTokens-u.CachedTokens)*p.Input + float64(u.CachedTokens)*cached + float64(u.OutputTokens)*p.Output) / 1e6
 	return u
 }

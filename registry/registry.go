@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,9 +117,7 @@ func homeInStruct(raw json.RawMessage, t reflect.Type, name string) (path string
 	}
 	for f := range t.Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if key == "" {
-			key = f.Name
-		}
+		key = cmp.Or(key, f.Name)
 		fields[strings.ToLower(key)] = f.Type // encoding/json takes either case
 	}
 	if _, there := all[name]; there && fields[strings.ToLower(name)] == nil {

@@ -4,6 +4,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -261,9 +262,7 @@ func describe(config any) []Setting {
 			out = append(out, describe(v.Field(i).Interface())...)
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		def, err := json.Marshal(v.Field(i).Interface())
 		if err != nil {
 			def = []byte("null")

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
@@ -243,9 +244,7 @@ func (d *Document) WriteWith(w io.Writer, opts *WriteOptions) ([]Warning, error)
 		opts = &WriteOptions{}
 	}
 	format := opts.Format
-	if format == "" {
-		format = d.Format
-	}
+	format = cmp.Or(format, d.Format)
 	c, err := byName(format)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/transcript"
 )
@@ -155,19 +156,19 @@ func upTo(messages []core.Message) []message {
 		if m.Role != core.RoleUser && m.Role != core.RoleAssistant && m.Role != core.RoleTool {
 			continue
 		}
-		own := message{ID: m.ID, Role: string(m.Role)}
+		own := message{ID: m.ID, Role: m.Role}
 		if m.Role == core.RoleTool {
-			own.Role = string(core.RoleUser)
+			own.Role = core.RoleUser
 		}
 		for k, p := range m.Parts {
 			switch p := p.(type) {
 			case core.Text:
 				own.Text += string(p)
 			case core.ToolCall:
-				own.Calls = append(own.Calls, call{p.ID, p.Name, p.Args})
+				own.Calls = append(own.Calls, lab.GoldCall{ID: p.ID, Name: p.Name, Args: p.Args})
 			case core.ToolResult:
 				out = append(out, message{
-					ID: fmt.Sprintf("%s/%d", m.ID, k), Role: string(core.RoleUser), ResultOf: p.CallID,
+					ID: fmt.Sprintf("%s/%d", m.ID, k), Role: core.RoleUser, ResultOf: p.CallID,
 					Text: shown(&core.Message{Parts: []core.Part{p}}),
 				})
 			case core.Image, core.Reasoning, core.Opaque:

@@ -23,6 +23,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
 )
 
 // A conversation is a file that is written.
@@ -32,21 +35,7 @@ type conversation struct {
 	Questions []question `json:"questions"`
 }
 
-type message struct {
-	ID       string `json:"id"`
-	Role     string `json:"role"`
-	Time     string `json:"time,omitempty"`
-	Session  string `json:"session,omitempty"`
-	Text     string `json:"text"`
-	Calls    []call `json:"calls,omitempty"`
-	ResultOf string `json:"result_of,omitempty"`
-}
-
-type call struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Args string `json:"args"`
-}
+type message = lab.GoldMessage
 
 type question struct {
 	ID       string   `json:"id"`
@@ -139,10 +128,10 @@ func write(folder string, c conversation) error {
 func beam(folder, out string) error {
 	var batches []struct {
 		Turns [][]struct {
-			ID      int    `json:"id"`
-			Role    string `json:"role"`
-			Time    string `json:"time_anchor"`
-			Content string `json:"content"`
+			ID      int       `json:"id"`
+			Role    core.Role `json:"role"`
+			Time    string    `json:"time_anchor"`
+			Content string    `json:"content"`
 		} `json:"turns"`
 	}
 	var probing map[string][]struct {
@@ -271,8 +260,8 @@ func locomo(name, out string, from, to int) error {
 // A fact in the summary at the beginning of the context has none.
 func lost(name, out string) error {
 	var messages []struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
+		Role    core.Role `json:"role"`
+		Content string    `json:"content"`
 	}
 	var meta struct {
 		Facts []struct {

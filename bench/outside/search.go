@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -97,21 +96,8 @@ func searched(folders []string) error {
 // measured returns the messages as condense reads them.
 func (c *conversation) measured(counter core.Counter) []core.Message {
 	var out []core.Message
-	for i, m := range c.Messages {
-		text := m.Text
-		if m.Time != "" {
-			text = "[" + m.Time + "] " + text
-		}
-		parts := []core.Part{core.Text(text)}
-		if m.ResultOf != "" {
-			parts = []core.Part{core.ToolResult{CallID: m.ResultOf, Content: parts}}
-		} else if strings.TrimSpace(text) == "" {
-			parts = nil
-		}
-		for _, call := range c.Messages[i].Calls {
-			parts = append(parts, core.ToolCall{ID: call.ID, Name: call.Name, Args: call.Args})
-		}
-		out = append(out, core.Message{ID: m.ID, Role: core.Role(m.Role), Parts: parts})
+	for i := range c.Messages {
+		out = append(out, c.Messages[i].Message())
 	}
 	core.Measure(counter, out)
 	return out

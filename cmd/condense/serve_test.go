@@ -69,15 +69,12 @@ const patience = time.Minute
 //		https, it trusts tls.crt
 //	certificate NAME
 //		writes tls.crt and tls.key for a host
-//	tool NAME ARGUMENTS [ARG…]
-//		calls a tool of condense live mcp ARG… and prints its result
 //	logged PATTERN
 //		waits until the gateway has logged a line
 //	end SIGNAL CODE
 //		sends a signal to the gateway, which must exit with that code; prints its output and log
 var serveCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"vendor": startVendor, "gateway": startGateway, "converse": converse, "say": goOn, "seen": seen, "http": request, "certificate": certificate, "logged": logged, "end": end,
-	"tool": callTool,
 }
 
 func of(ts *testscript.TestScript) *served { return ts.Value(servedKey{}).(*served) }

@@ -1,6 +1,7 @@
 package apimessage
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -91,9 +92,7 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 	c.met++
 	p.ID = c.calls[n].id
 	name := legalName(p.Name, c.api.MaxName)
-	if name == "" {
-		name = "unknown"
-	}
+	name = cmp.Or(name, "unknown")
 	if name != p.Name {
 		c.warn(c.current, "the name of tool %q was changed to %q, which is valid", p.Name, name)
 		p.Name = name

@@ -3,6 +3,7 @@ package catalog
 import (
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,12 +73,7 @@ type cachingRow struct {
 }
 
 func (r *cachingRow) matches(id string) bool {
-	for _, rule := range r.rules {
-		if rule.match(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(id) })
 }
 
 var cachingRows = sync.OnceValue(func() []cachingRow {

@@ -30,15 +30,7 @@ var inserted = []string{
 // built-in strategies' insertions.
 func Inserted(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
-	if core.Framed(text) {
-		return true
-	}
-	for _, begin := range inserted {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
+	return core.Framed(text) || slices.ContainsFunc(inserted, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // stubStart begins the mark that a condensation leaves where it took content out.
@@ -85,12 +77,7 @@ func AllInserted(m *core.Message) bool {
 			}
 		}
 	}
-	for _, p := range m.Parts {
-		if _, ok := p.(core.Text); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.Text); return !ok })
 }
 
 // The block in which a summary repeats the user's words. It names its own content by a digest, which no model can

@@ -1,5 +1,7 @@
 package epoch
 
+import "cmp"
+
 // defaultShare is the share of the conversation that an epoch leaves by default. With today's prices for reading a cache, an epoch
 // that leaves
 // half takes 11 to 49 turns to pay for itself, one that leaves a quarter 4 to 16.
@@ -195,9 +197,7 @@ func cold(f *Facts) Reason {
 		return Changed
 	}
 	life := c.Asked
-	if life == 0 {
-		life = c.Usual
-	}
+	life = cmp.Or(life, c.Usual)
 	if life > 0 && f.Wrong == 0 && float64(f.Now.Sub(c.Used)) > grace*float64(max(life, c.Seen)) {
 		return Cold
 	}
@@ -244,9 +244,7 @@ func renewed(f *Facts, p *Policy) bool {
 // affords reports whether an epoch costs little enough, compared with the cost so far, for a conversation that may end at once.
 func affords(d *Decision, f *Facts, p *Policy) bool {
 	risk := p.Risk
-	if risk == 0 {
-		risk = Risk
-	}
+	risk = cmp.Or(risk, Risk)
 	extra := f.Cache.Write*float64(d.After-f.Fixed) - f.Cache.Read*float64(d.Before-f.Fixed)
 	return risk < 0 || extra <= risk*f.Spent+max(0, f.Saved)
 }

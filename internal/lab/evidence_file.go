@@ -20,25 +20,50 @@ const evidencePrefix = "evidence:"
 
 // A goldFile is a conversation with questions, each with the messages that answer it. docs/comparing.md documents it.
 type goldFile struct {
-	ID       string `json:"id"`
-	Messages []struct {
-		ID    string    `json:"id"`
-		Role  core.Role `json:"role"`
-		Time  string    `json:"time,omitempty"`
-		Text  string    `json:"text"`
-		Calls []struct {
-			ID   string `json:"id"`
-			Name string `json:"name"`
-			Args string `json:"args"`
-		} `json:"calls,omitempty"` // of an assistant's message
-		ResultOf string `json:"result_of,omitempty"` // the text is the result of this call
-	} `json:"messages"`
+	ID        string        `json:"id"`
+	Messages  []GoldMessage `json:"messages"`
 	Questions []struct {
 		ID       string   `json:"id"`
 		Ability  string   `json:"ability"`
 		Evidence []string `json:"evidence,omitempty"`
 		Lines    []string `json:"lines,omitempty"` // instead of messages: lines that must be left
 	} `json:"questions"`
+}
+
+// A GoldMessage is a message of a conversation with gold evidence.
+type GoldMessage struct {
+	ID       string     `json:"id"`
+	Role     core.Role  `json:"role"`
+	Time     string     `json:"time,omitempty"`
+	Session  string     `json:"session,omitempty"` // not measured
+	Text     string     `json:"text"`
+	Calls    []GoldCall `json:"calls,omitempty"`     // of an assistant's message
+	ResultOf string     `json:"result_of,omitempty"` // the text is the result of this call
+}
+
+// A GoldCall is a call of a tool.
+type GoldCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"`
+}
+
+// Message returns m as condense reads it, not yet measured.
+func (m *GoldMessage) Message() core.Message {
+	text := m.Text
+	if m.Time != "" {
+		text = "[" + m.Time + "] " + text
+	}
+	parts := []core.Part{core.Text(text)}
+	if m.ResultOf != "" {
+		parts = []core.Part{core.ToolResult{CallID: m.ResultOf, Content: parts}}
+	} else if strings.TrimSpace(text) == "" {
+		parts = nil
+	}
+	for _, c := range m.Calls {
+		parts = append(parts, core.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
+	}
+	return core.Message{ID: m.ID, Role: m.Role, Parts: parts}
 }
 
 // A gold is a goldFile prepared for measuring.
@@ -92,20 +117,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			return nil, fmt.Errorf("message %q has no text", m.ID)
 		}
 		turns[m.ID] = goldTurn{role: m.Role, grams: evidenceGrams(m.Text, false)}
-		text := m.Text
-		if m.Time != "" {
-			text = "[" + m.Time + "] " + text
-		}
-		parts := []core.Part{core.Text(text)}
-		if m.ResultOf != "" {
-			parts = []core.Part{core.ToolResult{CallID: m.ResultOf, Content: parts}}
-		} else if strings.TrimSpace(text) == "" {
-			parts = nil
-		}
-		for _, c := range m.Calls {
-			parts = append(parts, core.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
-		}
-		out.session.Messages = append(out.session.Messages, core.Message{ID: m.ID, Role: m.Role, Parts: parts})
+		out.session.Messages = append(out.session.Messages, m.Message())
 	}
 	asked := map[string]bool{}
 	for i, q := range in.Questions {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,12 +57,7 @@ func Find(paths ...string) ([]Item, error) {
 			found[it.Name] = it
 		}
 	}
-	out := make([]Item, 0, len(found))
-	for _, it := range found {
-		out = append(out, it)
-	}
-	slices.SortFunc(out, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
-	return out, errors.Join(errs...)
+	return slices.SortedFunc(maps.Values(found), func(a, b Item) int { return strings.Compare(a.Name, b.Name) }), errors.Join(errs...)
 }
 
 func find(p string) ([]Item, error) {

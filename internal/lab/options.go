@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -83,13 +84,9 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 	if len(out.Budgets) == 0 {
 		out.Budgets = []Budget{{Share: 10}, {Share: 25}, {Share: 50}}
 	}
-	if out.Encoding == "" {
-		out.Encoding = tokens.O200kBase
-	}
+	out.Encoding = cmp.Or(out.Encoding, tokens.O200kBase)
 	out.Jobs = max(1, out.Jobs)
-	if out.Repeat == 0 {
-		out.Repeat = defaultRepeat
-	}
+	out.Repeat = cmp.Or(out.Repeat, defaultRepeat)
 	if out.Repeat < 0 {
 		return out, nil, fmt.Errorf("repeat %d: want the number of runs, 1 or more", out.Repeat)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -318,11 +319,7 @@ func (r *ReplayReport) halves() map[string]string {
 	for i := range r.Sessions {
 		sizes[r.Sessions[i].Source] += r.Sessions[i].Tokens
 	}
-	sources := make([]string, 0, len(sizes))
-	for s := range sizes {
-		sources = append(sources, s)
-	}
-	slices.SortFunc(sources, func(a, b string) int { return cmp.Or(sizes[b]-sizes[a], strings.Compare(a, b)) })
+	sources := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return cmp.Or(sizes[b]-sizes[a], strings.Compare(a, b)) })
 	out, a, b := map[string]string{}, 0, 0
 	for _, s := range sources {
 		if a <= b {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -201,11 +202,7 @@ func (r *Report) conclude() {
 	for i := range r.Sessions {
 		modes[r.Sessions[i].Mode] = true
 	}
-	r.Modes = r.Modes[:0]
-	for m := range modes {
-		r.Modes = append(r.Modes, m)
-	}
-	slices.Sort(r.Modes)
+	r.Modes = slices.Sorted(maps.Keys(modes))
 	a := newAnalysis(r)
 	r.Warnings = a.warnings() // sets a.unfit, which the others use
 	r.Tables = a.tables()

@@ -126,9 +126,7 @@ func (t *tally) add(r *Row) {
 		} else {
 			t.broken++
 		}
-		if t.example == "" {
-			t.example = r.Error
-		}
+		t.example = cmp.Or(t.example, r.Error)
 		return
 	}
 	if r.Values[MeasureFailed] > 0 {

@@ -1,6 +1,7 @@
 package outline
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/plain"
@@ -54,12 +55,8 @@ func scanCFamily(name string) func(*language, string) []Definition {
 
 // looksCPP reports whether a header named .h is of C++.
 func looksCPP(src string) bool {
-	for _, s := range []string{"\nclass ", "\nnamespace ", "\ntemplate ", "\ntemplate<", "\nusing ", "public:", "private:", "protected:"} {
-		if strings.Contains(src, s) {
-			return true
-		}
-	}
-	return false
+	signs := []string{"\nclass ", "\nnamespace ", "\ntemplate ", "\ntemplate<", "\nusing ", "public:", "private:", "protected:"}
+	return slices.ContainsFunc(signs, func(s string) bool { return strings.Contains(src, s) })
 }
 
 // scope reads the statements from i to n. Class is the name of the type around them.

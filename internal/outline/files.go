@@ -2,6 +2,7 @@ package outline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,12 +57,8 @@ func Files(ctx context.Context, paths []string, o Options) (Folded, error) {
 	if o.Root == "" {
 		return Folded{}, errors.New("outline: no root directory")
 	}
-	if o.Chars == 0 {
-		o.Chars = DefaultChars
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultMaxBytes
-	}
+	o.Chars = cmp.Or(o.Chars, DefaultChars)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	root, err := os.OpenRoot(o.Root)
 	if err != nil {
 		return Folded{}, fmt.Errorf("outline: %w", err)

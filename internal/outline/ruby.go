@@ -90,12 +90,7 @@ func (r *ruby) lines() []logical {
 // rubyStart reports whether a line begins with a keyword that cannot be within brackets.
 func rubyStart(s string) bool {
 	s = strings.TrimLeft(s[:min(len(s), 200)], " \t")
-	for _, k := range []string{"def ", "class ", "module "} {
-		if strings.HasPrefix(s, k) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "class ") || strings.HasPrefix(s, "module ")
 }
 
 // rubyHead reads def, class and module.

@@ -5,6 +5,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,18 +78,10 @@ var defaultRetry = Retry{Attempts: 4, First: 500 * time.Millisecond, Longest: 8 
 const defaultSilence = time.Minute
 
 func (r Retry) orDefault() Retry {
-	if r.Attempts == 0 {
-		r.Attempts = defaultRetry.Attempts
-	}
-	if r.First == 0 {
-		r.First = defaultRetry.First
-	}
-	if r.Longest == 0 {
-		r.Longest = defaultRetry.Longest
-	}
-	if r.Patience == 0 {
-		r.Patience = defaultRetry.Patience
-	}
+	r.Attempts = cmp.Or(r.Attempts, defaultRetry.Attempts)
+	r.First = cmp.Or(r.First, defaultRetry.First)
+	r.Longest = cmp.Or(r.Longest, defaultRetry.Longest)
+	r.Patience = cmp.Or(r.Patience, defaultRetry.Patience)
 	return r
 }
 
@@ -109,9 +102,7 @@ func (o *Options) check(v *Vendor) (*url.URL, error) {
 		fail("retries and silence: want numbers that are not negative")
 	}
 	base := o.BaseURL
-	if base == "" {
-		base = v.BaseURL
-	}
+	base = cmp.Or(base, v.BaseURL)
 	if v.Sign == nil || v.Body == nil || v.Event == nil || v.Whole == nil {
 		fail("the vendor lacks one of Sign, Body, Event and Whole")
 	}
@@ -147,9 +138,7 @@ func endpoint(base, path string) (*url.URL, error) {
 
 func (o *Options) info() model.Info {
 	name := o.Name
-	if name == "" {
-		name = o.ID
-	}
+	name = cmp.Or(name, o.ID)
 	return model.Info{
 		Name: name, Window: o.Window, MaxOutput: o.MaxOutput, Images: o.Images,
 		Price: o.Price, Tiers: o.Tiers, Free: o.Free,

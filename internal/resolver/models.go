@@ -264,9 +264,7 @@ func (r *Models) open(name string) (model.Generator, error) {
 		}, nil
 	}
 	output := m.MaxOutput
-	if output == 0 {
-		output = m.Output
-	}
+	output = cmp.Or(output, m.Output)
 	g, err := clients[m.API](remote.Options{
 		Name: m.Name, ID: m.ID, BaseURL: m.BaseURL, KeyEnv: m.APIKeyEnv, KeyFile: m.APIKeyFile,
 		Window: m.Window, MaxOutput: output, Images: m.Images, Price: m.Price, Tiers: m.Tiers, Free: m.Free,

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,9 +112,7 @@ func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*model
 	if want == 0 {
 		want = m.Info().MaxOutput
 	}
-	if want == 0 {
-		want = unknownOutput
-	}
+	want = cmp.Or(want, unknownOutput)
 	if p.MaxOutput, err = l.reserve(size, want); err != nil {
 		return nil, err
 	}

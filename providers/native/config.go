@@ -29,34 +29,6 @@ type Config struct {
 	FoldedChars    int     `json:"folded_chars" doc:"characters for signatures of the files that were read, newest first; 0 means none"`
 }
 
-// Removed describes the present behaviour for each setting of former versions.
-func (*Config) Removed() map[string]string {
-	const byPreset = "the preset decides it"
-	return map[string]string{ //nolint:gosec // names of settings, no secrets
-		"recent_tokens":     "use recent_share, a share of the window",
-		"min_tokens":        "recent_share and the target decide how much stays; leave it out",
-		"min_share":         "recent_share and the target decide how much stays; leave it out",
-		"keep_unanswered":   "a last message of the user without an answer always stays; leave it out",
-		"snap_to_user":      byPreset + "; rolling does it",
-		"summary_role":      byPreset,
-		"heading":           byPreset,
-		"acknowledgement":   byPreset + "; rolling has one",
-		"section_messages":  "the preset sections writes a summary for every 20 messages",
-		"prompt":            byPreset + "; use prompt_text or prompt_file for your own",
-		"prompt_as":         byPreset,
-		"read_first":        byPreset,
-		"margin":            "10 % of the window of the model that writes are left free; set its window lower under models for more",
-		"clip_chars":        byPreset + ": 8,000 characters, 6,000 for rolling",
-		"overlap":           "parts overlap by 5 %; leave it out",
-		"parallel":          "at most four parts are read at the same time; leave it out",
-		"user_words_tokens": "use user_words_share, a share of the window",
-		"command_blocks":    "they are always repeated; leave it out",
-		"environment":       byPreset + "; fresh_start adds them",
-		"folded_ignore":     "files that .rooignore or .gitignore names have no signatures; leave it out",
-		"parity":            "no provider repeats the defects of Roo-Code; leave it out, the presets fresh_start and keep_recent have its form",
-	}
-}
-
 // DefaultConfig returns the settings of the default preset, fresh_start.
 func DefaultConfig() Config {
 	c, _ := presetConfig(presets[0].Name)

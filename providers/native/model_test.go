@@ -197,8 +197,6 @@ func TestPresetsAreDefaults(t *testing.T) {
 		`{"recent_share":1.5}`:                     `recent_share: 1.5 is not between 0 and 1`,
 		`{"prompt_text":"a","prompt_file":"b"}`:    `prompt_file: prompt_text is set too`,
 		`{"prompt_file":"/no/such/file"}`:          `open native: settings: prompt_file: open /no/such/file`,
-		`{"parity":"roo"}`:                         `open native: settings: there is no setting "parity" any more: no provider repeats the defects of Roo-Code`,
-		`{"margin":0.2,"preset":"rolling"}`:        `there is no setting "margin" any more: 10 % of the window`,
 		`[]`:                                       `got a JSON array`,
 	} {
 		_, err := native.Strategy().Open(t.Context(), json.RawMessage(settings), env)

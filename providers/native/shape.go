@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,15 +92,8 @@ func summarizes(m *core.Message) bool {
 // one, so that no model needs to read it.
 func renewed(p core.Part) bool {
 	text, ok := p.(core.Text)
-	if !ok {
-		return false
-	}
-	for _, begin := range []string{reminderOpen + outline.FileHead, reminderOpen + workflowsHead, toolcall.DetailsOpen} {
-		if strings.HasPrefix(string(text), begin) {
-			return true
-		}
-	}
-	return false
+	begins := []string{reminderOpen + outline.FileHead, reminderOpen + workflowsHead, toolcall.DetailsOpen}
+	return ok && slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(string(text), begin) })
 }
 
 // part appends the replacement of p to parts.
@@ -169,9 +163,7 @@ func (s *shaper) image(i core.Image) core.Part {
 		return i
 	}
 	kind := i.MediaType
-	if kind == "" {
-		kind = "image"
-	}
+	kind = cmp.Or(kind, "image")
 	if i.URL != "" {
 		return core.Text(fmt.Sprintf("[Referenced image in conversation: %s, %s; not shown here]", kind, i.URL))
 	}

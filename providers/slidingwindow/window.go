@@ -91,12 +91,7 @@ func (w *window) left() int {
 }
 
 func (w *window) hides() bool {
-	for i := range w.groups {
-		if !w.groups[i].keep || w.groups[i].cut != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.groups, func(g group) bool { return !g.keep || g.cut != nil })
 }
 
 // keepWords keeps what the user typed, before anything else is kept: the first message, unless first is false, and the last

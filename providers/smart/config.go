@@ -140,10 +140,6 @@ func steps(list []PassConfig) ([]step, error) {
 			continue
 		}
 		p, ok := findPass(pc.Pass)
-		if instead := removedPasses[pc.Pass]; instead != "" {
-			errs = append(errs, fmt.Errorf("passes: %d: there is no pass %q any more: %s", i+1, pc.Pass, instead))
-			continue
-		}
 		if !ok {
 			errs = append(errs, fmt.Errorf("passes: %d: no pass %q%s; there are %s", i+1, pc.Pass, suggest.DidYouMean(pc.Pass, passNames()), strings.Join(passNames(), ", ")))
 			continue

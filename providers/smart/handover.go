@@ -375,9 +375,7 @@ func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, er
 func (a *writing) prompts(w *work, former *account.Account, from, largest int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
 	window := a.gen.Info().Window
-	if window == 0 {
-		window = w.req.Budget.Window
-	}
+	window = cmp.Or(window, w.req.Budget.Window)
 	room := func(now *account.Account) int { return a.room(w, now, largest) }
 	limit := int(margin*float64(window)) - room(nil)
 	if a.c.Request == requestPrefix {

@@ -16,13 +16,6 @@ var passes = []pass{
 	maskPass, prunePass, valuePass, headTailPass, cutPass, resultsPass, windowPass, scorePass, reasoningPass, digestPass,
 }
 
-// removedPasses names the replacements of passes of former versions.
-var removedPasses = map[string]string{
-	"args":      `leave it out, "value" alone keeps more of the text that is needed later; {pass: mask, inputs: true} removes long arguments of old calls`,
-	"prose":     `leave it out, "value" alone keeps more of the text that is needed later`,
-	"summarize": `a provider of the strategy "native" with the preset "sections" writes such summaries; name it in the chain`,
-}
-
 func findPass(name string) (*pass, bool) {
 	for i := range passes {
 		if passes[i].name == name {

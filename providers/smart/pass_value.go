@@ -28,11 +28,6 @@ func (s *valueSettings) Validate() error {
 	return nil
 }
 
-// Removed describes the present behaviour for each setting of former versions.
-func (*valueSettings) Removed() map[string]string {
-	return map[string]string{"judge": "no model is asked for close choices; leave it out"}
-}
-
 var valuePass = onDemand(choosing(define("value", classLossy, "",
 	"Keeps the newest messages, and in one message what is most likely to be used of all earlier ones: the user's messages whole, blocks of the files under work, and of the rest what has the highest expected use per token, which was learned from recorded sessions (docs/decisions/0017-line-selection.md).",
 	valueSettings{},

@@ -39,10 +39,6 @@ func TestWrongSettings(t *testing.T) {
 		`{"passes":[{"pass":"value","always":"yes"}]}`: `passes: 1: always: got "yes"; want true or false`,
 		`{"passes":[{"pass":"value","always":null}]}`:  "",
 		`{"passes":["valu"]}`:                          `passes: 1: no pass "valu"; did you mean "value"?; there are ` + all,
-		`{"passes":["layout","args"]}`:                 `passes: 2: there is no pass "args" any more: ` + removedPasses["args"],
-		`{"passes":[{"pass":"prose","keep":0}]}`:       `passes: 1: there is no pass "prose" any more: ` + removedPasses["prose"],
-		`{"passes":[{"pass":"summarize"}]}`:            `passes: 1: there is no pass "summarize" any more: ` + removedPasses["summarize"],
-		`{"passes":[{"pass":"value","judge":"x"}]}`:    `passes: 1: value: settings: there is no setting "judge" any more: no model is asked for close choices; leave it out`,
 		`{"passes":[5,{"pass":"mask","keep":-1}]}`:     "passes: 1: got 5; " + either + "\npasses: 2: mask: settings: keep: -1 is negative",
 		// conditions
 		`{"accept":{}}`:                         "",

@@ -50,9 +50,7 @@ func New(c Config) (*Provider, error) {
 	list := c.Passes
 	if len(list) == 0 {
 		name := c.Preset
-		if name == "" {
-			name = defaultPreset
-		}
+		name = cmp.Or(name, defaultPreset)
 		set, _ := findPreset(name)
 		list, p.land = set.passes, set.land
 	}

@@ -5,6 +5,7 @@
 package pluginexamples_test
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,10 +44,19 @@ type language struct {
 	exampleName string
 	example     folder // the one in examples/plugins
 	tricks      folder // follows the instructions of a call
-	v1          folder // the same with the SDK as of version 1, November 2026: it must work for as long as protocol 1 does
+	v1          folder // the same with the SDK as of version 1: it must work for as long as protocol 1 does
 }
 
-var languages = newLanguages()
+// version1 has the SDKs as of version 1, November 2026, with the programs that use them. They never change, so they are packed.
+var version1 = func() fs.FS {
+	r, err := zip.OpenReader("testdata/v1.zip")
+	if err != nil {
+		panic(err)
+	}
+	return r
+}()
+
+var languages []*language // set by TestMain
 
 func newLanguages() []*language {
 	all := []*language{
@@ -57,7 +67,7 @@ func newLanguages() []*language {
 		l.example = l.folder(l.exampleName, map[string]string{".": filepath.Join(examples, l.exampleName)})
 		tricks := "tricks" + l.suffix
 		l.tricks = l.folder("tricks", map[string]string{tricks: filepath.Join("testdata", tricks)})
-		v1 := filepath.Join("testdata", "v1", l.name)
+		v1 := filepath.Join(scratch, "v1", l.name)
 		l.v1 = l.folder("tricks", map[string]string{tricks: filepath.Join(v1, tricks), "condense": filepath.Join(v1, "condense")})
 	}
 	return all
@@ -189,6 +199,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(scratch) //nolint:errcheck // best effort
+		if err := os.CopyFS(filepath.Join(scratch, "v1"), version1); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		languages = newLanguages()
 		return m.Run()
 	}())
 }

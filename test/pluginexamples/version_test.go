@@ -5,6 +5,7 @@ package pluginexamples_test
 import (
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -18,10 +19,10 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// version1 returns the protocol as the SDK of version 1 has it.
-func version1(t *testing.T) protoreflect.FileDescriptor {
+// protocol1 returns the protocol as the SDK of version 1 has it.
+func protocol1(t *testing.T) protoreflect.FileDescriptor {
 	t.Helper()
-	text, err := os.ReadFile("testdata/v1/python/condense/condense_pb2.py")
+	text, err := fs.ReadFile(version1, "python/condense/condense_pb2.py")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func version1(t *testing.T) protoreflect.FileDescriptor {
 // was added is listed in the page about the protocol.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	old, now := describeFile(version1(t)), describeFile(condensepb.File_condense_v1_condense_proto)
+	old, now := describeFile(protocol1(t)), describeFile(condensepb.File_condense_v1_condense_proto)
 	for name, want := range old {
 		if got, ok := now[name]; !ok || got != want {
 			t.Errorf("%s was %s and is %q: an incompatible change needs condense.v2", name, want, got)

@@ -54,9 +54,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	if p.Title == "" && p.Gold {
 		p.Title = "What is left of the evidence for questions"
 	}
-	if p.Title == "" {
-		p.Title = "Which strategy keeps what was needed later"
-	}
+	p.Title = cmp.Or(p.Title, "Which strategy keeps what was needed later")
 	if !o.Made.IsZero() {
 		p.Made = o.Made.Format("2 January 2006, 15:04")
 	}

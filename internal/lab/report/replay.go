@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -26,9 +27,7 @@ func WriteReplay(w io.Writer, r *lab.ReplayReport, opts *Options) error {
 		Title: o.Title, Command: o.Command, Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 		Report: r, Folder: d.Folder, Drawn: d.Drawn, Scopes: replayScopes(r), Columns: replayColumns,
 	}
-	if p.Title == "" {
-		p.Title = "What a policy saves, and what it loses"
-	}
+	p.Title = cmp.Or(p.Title, "What a policy saves, and what it loses")
 	if !o.Made.IsZero() {
 		p.Made = o.Made.Format("2 January 2006, 15:04")
 	}

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -235,9 +236,7 @@ func (s *state) read(text string, part bool) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		n, rest := gutter(line)
 		if n > 0 && (last == 0 || n == last+1) {
-			if first == 0 {
-				first = n
-			}
+			first = cmp.Or(first, n)
 			last = n
 			b.WriteString(rest + "\n")
 		}

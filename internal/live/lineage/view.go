@@ -3,6 +3,7 @@ package lineage
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -167,7 +168,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	if cut == 0 || len(head) == len(view)-kept && slices.EqualFunc(head, view[:len(head)], func(m wire.Message, v []byte) bool { return bytes.Equal(m.Raw, v) }) {
 		return nil, ErrNothing
 	}
-	if !sameSet(open(head), open(r.Messages[:cut])) {
+	if !maps.Equal(open(head), open(r.Messages[:cut])) {
 		return nil, ErrParted
 	}
 
@@ -288,18 +289,6 @@ func open(messages []wire.Message) map[string]int {
 		}
 	}
 	return ids
-}
-
-func sameSet(a, b map[string]int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for id, n := range a {
-		if b[id] != n {
-			return false
-		}
-	}
-	return true
 }
 
 // thinks reports whether the messages end inside a turn of the model that begins with thinking. A turn begins after a

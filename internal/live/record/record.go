@@ -7,6 +7,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -237,9 +238,7 @@ func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 		r.open = slices.Delete(r.open, 0, 1)
 	}
 	agent := strings.Trim(unsafe().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
-	if agent == "" {
-		agent = "agent"
-	}
+	agent = cmp.Or(agent, "agent")
 	sum := sha256.Sum256([]byte(key))
 	l := &lineage{key: key, name: filepath.Join(r.dir, fmt.Sprintf("%.32s-%x", agent, sum[:8]))}
 	for {

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,10 +90,7 @@ func (s *Sessions) probe() {
 // Flush stores the unsaved states. It returns false if the store is away again.
 func (s *Sessions) Flush(ctx context.Context) bool {
 	s.mu.Lock()
-	all := make([]*Session, 0, len(s.all))
-	for _, one := range s.all {
-		all = append(all, one)
-	}
+	all := slices.Collect(maps.Values(s.all))
 	s.mu.Unlock()
 	for _, one := range all {
 		var late []*Claim

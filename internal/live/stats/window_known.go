@@ -25,6 +25,7 @@ type Window struct {
 // The values of Window.From.
 const (
 	WindowServer   = "server"    // reported by the server
+	WindowRefusal  = "refusal"   // named in a refusal of a prompt as too long
 	WindowUsual    = "usual"     // the default of a server that does not report its configuration
 	WindowNotKnown = "not known" // no source has it: the profile's window is assumed
 )

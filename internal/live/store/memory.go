@@ -226,13 +226,8 @@ func (s *memory) Expire(ctx context.Context, before time.Time, maxBytes int64) (
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]Record, 0, len(s.records))
-	for _, r := range s.records {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, latestFirst)
 	kept, deleted := int64(0), 0
-	for _, r := range all {
+	for _, r := range slices.SortedFunc(maps.Values(s.records), latestFirst) {
 		kept += int64(len(r.Data))
 		if r.Updated.Before(before) || maxBytes > 0 && kept > maxBytes {
 			delete(s.records, r.ID)

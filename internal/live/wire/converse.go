@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -132,9 +133,7 @@ func Joined(api API, view [][]byte) (out [][]byte, origin []int) {
 		before := rawjson.Field(out[n], "content")
 		var blocks [][]byte
 		for _, content := range [][]byte{before, rawjson.Field(raw, "content")} {
-			for b := range rawjson.Elements(content) {
-				blocks = append(blocks, b)
-			}
+			blocks = slices.AppendSeq(blocks, rawjson.Elements(content))
 		}
 		out[n] = rawjson.ReplaceValue(out[n], before, rawjson.Array(blocks))
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +27,7 @@ const (
 
 // broken records the first rule that the message breaks.
 func (p *parser) broken(rule string) {
-	if p.m.fault == "" {
-		p.m.fault = rule
-	}
+	p.m.fault = cmp.Or(p.m.fault, rule)
 }
 
 // read extracts the facts about an object at a place. Its parts have been read before.
@@ -214,9 +213,7 @@ func (p *parser) readChat(own []member, content []byte) {
 func (p *parser) readItem(own []member, content []byte) {
 	m := &p.m
 	m.item = word(find(own, "type"))
-	if m.item == "" {
-		m.item = "message"
-	}
+	m.item = cmp.Or(m.item, "message")
 	raw := find(own, "call_id")
 	if raw == nil && strings.HasSuffix(m.item, "_call_output") {
 		raw = find(own, "id") // of local_shell_call_output

@@ -72,10 +72,8 @@ func newest(raw []byte, begins []string, later map[string]bool) []byte {
 	if !rawjson.IsArray(content) {
 		return raw
 	}
-	var all, kept [][]byte
-	for b := range rawjson.Elements(content) {
-		all = append(all, b)
-	}
+	var kept [][]byte
+	all := slices.Collect(rawjson.Elements(content))
 	for i, block := range slices.Backward(all) {
 		text := rawjson.Field(block, "text")
 		if !rawjson.IsString(text) || !repeats(textOf(rawjson.Text(text))) || fields != plain && i == 0 && len(kept) == 0 {

@@ -316,9 +316,7 @@ func (w *Watcher) leaf(path []byte, value string) {
 			w.kind = "[DONE]"
 		}
 	case leafID:
-		if a.ID == "" {
-			a.ID = value
-		}
+		a.ID = cmp.Or(a.ID, value)
 	case leafModel:
 		a.Model = value
 	case leafStop:
@@ -342,9 +340,7 @@ func (w *Watcher) leaf(path []byte, value string) {
 	case leafFreshWrite:
 		w.usage(path).write = n
 	case leafErrorType:
-		if a.ErrorType == "" {
-			a.ErrorType = value
-		}
+		a.ErrorType = cmp.Or(a.ErrorType, value)
 	case leafErrorCode: // says more than the type, unless it is a number
 		if n == 0 {
 			a.ErrorType = value

@@ -65,9 +65,7 @@ func (in *Installer) Parse(text, from string) (Source, error) {
 		case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 			return Source{}, fmt.Errorf("%s://%s%s: an address with a user, ? or # is not accepted: condense.lock is shared", u.Scheme, u.Host, u.Path)
 		}
-		if u.Path == "" {
-			u.Path = "/"
-		}
+		u.Path = cmp.Or(u.Path, "/")
 		u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
 		u = u.JoinPath()
 		s := Source{text: u.String(), base: u}

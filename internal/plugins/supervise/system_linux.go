@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -116,15 +117,8 @@ func sameIDs(file string, own int) []syscall.SysProcIDMap {
 // refused reports whether a process may have failed to start because the system does not
 // allow namespaces, as in many containers.
 func (system) refused(cmd *exec.Cmd, err error) bool {
-	if cmd.SysProcAttr.Cloneflags == 0 {
-		return false
-	}
-	for _, refusal := range []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSPC, unix.ENOSYS, unix.EUSERS} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	refusals := []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSPC, unix.ENOSYS, unix.EUSERS}
+	return cmd.SysProcAttr.Cloneflags != 0 && slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // shares records that a process started only without namespaces. From then on plugins have none. Processes that they

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -182,9 +183,7 @@ func (p *prompt) readTool(o object) {
 		t.name = text(f["name"])
 		t.schema, _ = f["parameters"].(object)
 	}
-	if t.name == "" {
-		t.name = t.kind
-	}
+	t.name = cmp.Or(t.name, t.kind)
 	p.tools = append(p.tools, t)
 	inner, _ := o["tools"].([]any)
 	for _, v := range inner {
@@ -466,9 +465,7 @@ func (p *prompt) readResponses() *refusal {
 			o, _ := v.(object)
 			role := text(o["role"])
 			b := p.add(fmt.Sprintf("input[%d]", i), role, i, o)
-			if b.kind == "" {
-				b.kind = "message"
-			}
+			b.kind = cmp.Or(b.kind, "message")
 			if p.last = ""; role == "user" {
 				p.last = plainText(o["content"])
 				p.first = firstOf(p.first, p.last)

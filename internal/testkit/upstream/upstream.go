@@ -20,6 +20,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -208,12 +209,8 @@ func New(o Options) *Vendor {
 	if o.Script == nil {
 		o.Script = Loop(45, 6000, nil)
 	}
-	if o.Window == 0 {
-		o.Window = 200_000
-	}
-	if o.BytesPerToken == 0 {
-		o.BytesPerToken = 4
-	}
+	o.Window = cmp.Or(o.Window, 200_000)
+	o.BytesPerToken = cmp.Or(o.BytesPerToken, 4)
 	if o.Model == nil {
 		o.Model = modelOf
 	}
@@ -320,9 +317,7 @@ func (f *refusal) render(api API, n int) []byte {
 		return encode(object{"error": o})
 	}
 	kind := f.kind
-	if kind == "" {
-		kind = "invalid_request_error"
-	}
+	kind = cmp.Or(kind, "invalid_request_error")
 	return encode(object{"type": "error", "error": object{"type": kind, "message": f.text}, "request_id": identifier("req", n)})
 }
 

@@ -270,11 +270,15 @@ func (f *File) Write(text string, m int) {
 func (f *File) Append(text string, m int) {
 	f.Touched, f.Edited = m, m
 	f.Edits++
-	var r Run
+	f.Runs = append(f.Runs, written(text, m))
+}
+
+// written returns a run without a place that message m wrote.
+func written(text string, m int) (r Run) {
 	for _, t := range linesOf(text) {
 		r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
 	}
-	f.Runs = append(f.Runs, r)
+	return r
 }
 
 // Edit replaces old by text in message m, everywhere if all is set. It reports whether old is known.
@@ -312,14 +316,13 @@ func (f *File) Edit(old, text string, all bool, m int) bool {
 		f.doubt(old)
 		f.Unsure = m
 		if strings.TrimSpace(text) != "" {
-			f.Append(text, m)
-			f.Edits--
-			was := linesOf(old)
-			for lines, i := f.Runs[len(f.Runs)-1].Lines, 0; i < len(lines); i++ {
-				if slices.Contains(was, lines[i].Text) {
-					lines[i].Edited = -1
+			r, was := written(text, m), linesOf(old)
+			for i := range r.Lines {
+				if slices.Contains(was, r.Lines[i].Text) {
+					r.Lines[i].Edited = -1
 				}
 			}
+			f.Runs = append(f.Runs, r)
 		}
 	}
 	return found

@@ -362,10 +362,9 @@ func (l *Ledger) heredoc(command, dir string, m int) (f *File, rest string) {
 // and notes those that it changes.
 func (l *Ledger) runs(command, dir string, m int) {
 	done := map[*File]int{} // changes that were applied
-	for f, rest := l.heredoc(command, dir, m); f != nil; f, rest = l.heredoc(rest, dir, m) {
+	for f, rest := l.heredoc(command, dir, m); f != nil; f, rest = l.heredoc(command, dir, m) {
 		done[f]++
 		command = strings.Replace(rest, "<<", "", 1)
-		rest = command
 	}
 	for _, at := range substitutes().FindAllStringSubmatch(command, -1) {
 		if f := l.substitute(at, dir, m); f != nil {

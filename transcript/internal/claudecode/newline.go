@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,9 +113,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	out.Warn("", "the directory of the session is not known: cwd is /")
 	session := lineID(f.Journal.ID())
 	model := f.Model
-	if model == "" {
-		model = synthetic
-	}
+	model = cmp.Or(model, synthetic)
 	prev, prompt, when := "", "", time.Time{}
 	for i, t := range apimessage.Messages(turns) {
 		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.Role, Kind: t.Kind, Parts: t.Parts}

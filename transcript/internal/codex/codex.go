@@ -18,6 +18,7 @@
 package codex
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -216,9 +217,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 		c.Edit.Hide = append(c.Edit.Hide, view[i].ID)
 	}
 	slices.Reverse(c.Edit.Hide)
-	if summary == "" {
-		summary = "(no summary available)"
-	}
+	summary = cmp.Or(summary, "(no summary available)")
 	insert(core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{core.Text(summary)}})
 	return c, nil
 }

@@ -4,6 +4,7 @@
 package converse
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -158,9 +159,7 @@ func decodeBlock(raw []byte) (core.Part, *syntax.Error) {
 			return core.Image{MediaType: "image/" + rawjson.Text(field("format")), Data: data}, nil
 		}
 	}
-	if kind == "" {
-		kind = "block"
-	}
+	kind = cmp.Or(kind, "block")
 	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
 }
 

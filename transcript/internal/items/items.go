@@ -5,6 +5,7 @@ package items
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -410,10 +411,7 @@ func patchItemMessage(was []byte, old []core.Part, m *core.Message) [][]byte {
 		case core.Text, core.Image, core.Opaque:
 		}
 	}
-	var raw [][]byte
-	for block := range rawjson.Elements(rawjson.Field(was, "content")) {
-		raw = append(raw, block)
-	}
+	raw := slices.Collect(rawjson.Elements(rawjson.Field(was, "content")))
 	if len(raw) != len(old) { // the content was a string
 		if t, ok := firstText(m.Parts); ok && len(m.Parts) == 1 {
 			return [][]byte{rawjson.SetField(was, "content", rawjson.AppendQuote(nil, t))}

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -282,9 +283,7 @@ func (w *writer) answer(said []core.Part) {
 	if api == "" {
 		api, provider = "openai-completions", "openai"
 	}
-	if model == "" {
-		model = "unknown"
-	}
+	model = cmp.Or(model, "unknown")
 	w.add(rawjson.Append(nil, `{"role":"assistant","content":?,"api":?,"provider":?,"model":?,"usage":?,"stopReason":?,"timestamp":?}`,
 		content(said), api, provider, model, []byte(usage), stop, w.millis()))
 }

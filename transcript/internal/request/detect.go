@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -41,9 +42,7 @@ func VendorOf(data []byte) codec.Vendor {
 		if !ok {
 			return ""
 		}
-		if sure == "" {
-			sure = of
-		}
+		sure = cmp.Or(sure, of)
 		if rawjson.Text(rawjson.Field(m, "role")) == "system" && (n == 1 || !claude(data)) {
 			likely = codec.OpenAI
 		}

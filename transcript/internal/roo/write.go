@@ -2,6 +2,7 @@ package roo
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -247,9 +248,7 @@ func setTimes(items []item) {
 	for i := range items {
 		it := &items[i]
 		if it.ts == 0 && !it.old {
-			if previous == 0 {
-				previous = someTime
-			}
+			previous = cmp.Or(previous, someTime)
 			it.setTime(previous + 1)
 		}
 		previous = max(previous, it.ts)

@@ -2,6 +2,7 @@
 package trace
 
 import (
+	"cmp"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -9,6 +10,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/convert"
 	"github.com/condensehq/condense/transcript/internal/request"
+	"slices"
 )
 
 // Codec is the format.
@@ -79,21 +81,14 @@ func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 }
 
 func onlyResults(parts []core.Part) bool {
-	for _, p := range parts {
-		if _, ok := p.(core.ToolResult); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return !ok })
 }
 
 // convertFile writes a conversation of another format as a recorded session.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	source := f.Origin
-	if source == "" {
-		source = "condense"
-	}
+	source = cmp.Or(source, "condense")
 	raw := rawjson.Append(nil, `{"source":?`, source)
 	if f.Model != "" {
 		raw = rawjson.Append(raw, `,"model":?`, f.Model)

@@ -119,6 +119,16 @@ func NoArguments(hint string) cobra.PositionalArgs {
 	}
 }
 
+// Arguments refuses fewer or more arguments; most is -1 for any number. In text %d stands for the number given.
+func Arguments(least, most int, text string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if n := len(args); n < least || most >= 0 && n > most {
+			return Usage(cmd, "%s", strings.ReplaceAll(text, "%d", strconv.Itoa(n)))
+		}
+		return nil
+	}
+}
+
 // cleanupTime is how long a command may usually take to end after a signal, to stop plugins and to
 // remove unfinished files.
 const cleanupTime = 5 * time.Second

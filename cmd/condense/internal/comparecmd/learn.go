@@ -1,6 +1,7 @@
 package comparecmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -332,9 +333,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 	for i := range shown {
 		s := &shown[i]
 		name := clipped(s.Mode)
-		if name == "" {
-			name = "(all)"
-		}
+		name = cmp.Or(name, "(all)")
 		row := []any{name, s.Sessions, size.Group(s.Tokens)}
 		for _, k := range kinds {
 			row = append(row, percent(s.ByKind[k], s.Tokens))

@@ -211,12 +211,7 @@ func providersCommand(a *cli.App) *cobra.Command {
 		Long: `providers lists the strategies of this program, including the ones compiled into it, and the providers that the
 configuration declares; with --json only the strategies. With a NAME it describes one and its settings. An approved plugin
 that was never started is started to describe itself.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usage(cmd, "want at most one name; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(0, 1, "want at most one name; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list := []strategyListing{}
 			if len(args) == 1 {

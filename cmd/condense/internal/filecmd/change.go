@@ -36,12 +36,7 @@ as 'condense view --all' shows them. The protection is recorded in the file, so 
 "condense"); --off ends it. A message that is already hidden stays hidden until that condensation is undone.`,
 		Example: `  condense protect session.condense.jsonl 1 12 -i
   condense protect --off session.condense.jsonl 12 -i`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return cli.Usage(cmd, "want a file and the messages to protect")
-			}
-			return nil
-		},
+		Args: cli.Arguments(2, -1, "want a file and the messages to protect"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
 				if !recordProtections[d.Format] {

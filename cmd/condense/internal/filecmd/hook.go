@@ -1,6 +1,7 @@
 package filecmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -82,9 +83,7 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 	if most > 0 {
 		o.MaxResult = most
 	}
-	if o.MaxResult == 0 {
-		o.MaxResult = hookLimit
-	}
+	o.MaxResult = cmp.Or(o.MaxResult, hookLimit)
 	var err error
 	if o.Store, err = hook.NewStore(); err != nil || !recall {
 		o.MaxResult = 0

@@ -38,12 +38,7 @@ part-N.jsonl.`,
   condense recall session.jsonl --file server.go --changes
   condense recall session.jsonl --hidden
   condense recall session.jsonl part-2`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(cmd, "no file; name a transcript, or - for standard input")
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, -1, "no file; name a transcript, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if r.lines, err = recall.ParseLines(lines); err != nil {

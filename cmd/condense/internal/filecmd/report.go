@@ -47,12 +47,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 		Long: `check reports whether run would condense each file, with every number of the formula and the highest cost of
 language models for the providers of the chain. It changes nothing and calls no model.
 It exits with 0 if run would condense any of the files, with 3 if none.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(cmd, "no file; name transcripts, or - for standard input")
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {

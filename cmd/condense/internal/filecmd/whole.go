@@ -49,14 +49,18 @@ func wholeOf(path string, session *history.Journal) (*whole, error) {
 	for _, e := range w.journal.Timeline() {
 		before = append(append(before, form{e.Message.ID, contentOf(e.Original.Parts)}), rewrites[e.Message.ID]...)
 	}
-	all, old := session.Messages(), 0
+	places := map[string][]int{} // in before, by content
+	for i, f := range before {
+		places[f.content] = append(places[f.content], i)
+	}
+	all, old, from := session.Messages(), 0, 0
 	for i := range all {
-		content := contentOf(all[i].Parts)
-		if k := slices.IndexFunc(before, func(f form) bool { return f.content == content }); k >= 0 {
-			id := before[k].id
+		at := places[contentOf(all[i].Parts)]
+		if k, _ := slices.BinarySearch(at, from); k < len(at) {
+			id := before[at[k]].id
 			w.ids[all[i].ID], old = id, i+1
-			for before = before[k:]; len(before) > 0 && before[0].id == id; {
-				before = before[1:]
+			for from = at[k]; from < len(before) && before[from].id == id; {
+				from++
 			}
 		}
 	}

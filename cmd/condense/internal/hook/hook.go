@@ -8,6 +8,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,9 +192,7 @@ const answerID, callID, resultID = "answer", "call", "result"
 // messages are a call and its result with the text.
 func (s *shortener) messages(text string) []core.Message {
 	id := s.event.Call
-	if id == "" {
-		id = callID
-	}
+	id = cmp.Or(id, callID)
 	return []core.Message{
 		{ID: callID, Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: id, Name: s.event.Tool, Args: string(s.event.Input)}}},
 		{ID: resultID, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(text)}}}},

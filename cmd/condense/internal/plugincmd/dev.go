@@ -43,12 +43,7 @@ and is executable; in DIR it is found if it is the only such file. The plugin ru
 limits as in use.`,
 		Example: `  condense plugin dev .
   condense plugin dev ./plugin.py --trace session.jsonl --settings '{"keep": 3}'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(cmd, "want the folder of one plugin, such as . ; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, 1, "want the folder of one plugin, such as . ; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if d.settings != "" && !json.Valid([]byte(d.settings)) {
 				return cli.Usage(cmd, "--settings: %s is not JSON", d.settings)

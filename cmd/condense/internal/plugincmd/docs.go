@@ -33,12 +33,7 @@ it before the program runs, and the abilities in it are the limit of what the pr
 		Example: `  condense plugin docs ./condense-tidy -o SETTINGS.md
   condense plugin docs tidy
   condense plugin docs ./plugin.py --folder . --as json -o condense-plugin.json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(cmd, "want one plugin, by its name in the configuration or its path; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "markdown" && as != "json" {
 				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))

@@ -69,12 +69,7 @@ the lock. Nothing is fetched at any other time. A release looks as the workflow 
 		Example: `  condense plugin install github:acme/tidy@v1.2.0
   condense plugin install ./downloads/tidy-v1.2.0
   condense plugin install`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usage(cmd, "want one source; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(0, 1, "want one source; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := i.begin(a); err != nil {
 				return err

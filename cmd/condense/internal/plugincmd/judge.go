@@ -84,12 +84,7 @@ It exits with 0 if the verdict is "works" and every floor is met, and with 1 if 
   condense plugin judge tidy --as markdown -o CARD.md
   condense plugin judge tidy --reader cheap --recall 5k --sessions 'recorded/*.jsonl'
   condense plugin judge ./plugin.py --folder . --floors ci/judge.yaml --sessions 'recorded/*.jsonl'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(cmd, "want one plugin, by its path or its name in the configuration; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, 1, "want one plugin, by its path or its name in the configuration; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.path = args[0]
 			return judgePlugin(cmd, a, &j)

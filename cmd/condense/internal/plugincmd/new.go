@@ -43,12 +43,7 @@ of the module, the plugin is built with the checkout that --replace names; by de
 contains the working folder, or that this program was built from.`,
 		Example: `  condense plugin new tidy
   condense plugin new tidy -o plugins/condense-tidy --replace ~/src/condense`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(cmd, "want one name, such as tidy; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, 1, "want one name, such as tidy; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := newNaming(args[0])
 			if err != nil {

@@ -44,12 +44,7 @@ It exits with 0 if there is no fault and with 1 if there is one. Saving nothing 
 		Example: `  condense plugin test ./condense-provider-ours
   condense plugin test ./ours --settings '{"keep": 3}' --trace session.jsonl --trace other.json
   condense plugin test ./ours/run.mjs --folder ./ours --settings settings.json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(cmd, "want the path of one program; got %d", len(args))
-			}
-			return nil
-		},
+		Args: cli.Arguments(1, 1, "want the path of one program; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path = args[0]
 			trial, err := t.trial(a, cmd)

@@ -3,6 +3,7 @@ package servecmd
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -100,11 +101,7 @@ func accounts(n *live.Accounts) string {
 // makers says how many of the newest epochs each provider has made.
 func makers(made map[string]int) string {
 	delete(made, "") // of a guess
-	var names []string
-	for name := range made {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(made[b]-made[a], cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(made), func(a, b string) int { return cmp.Or(made[b]-made[a], cmp.Compare(a, b)) })
 	for i, name := range names {
 		if len(names) == 1 {
 			return " by " + name

@@ -43,13 +43,13 @@ this folder.`,
   condense live now
   condense live undo 3kq7
   condense live --output json`,
-		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show, mcp"),
+		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
 		},
 	}
 	cmd.AddCommand(
-		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(), l.mcpCommand(),
+		l.listCommand(), l.nowCommand(), l.undoCommand(), l.pauseCommand(true), l.pauseCommand(false), l.protectCommand(true), l.protectCommand(false), l.showCommand(),
 	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&l.store, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")

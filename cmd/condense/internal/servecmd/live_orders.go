@@ -217,3 +217,17 @@ func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, ac
 	term.Printf(l.app.Stdout, "%s: %s\n", c.Short(), sayings[action](c))
 	return nil
 }
+
+// sayings describe the effect of each action.
+var sayings = map[string]func(*control.Conversation) string{
+	live.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
+	live.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
+	"pause": func(*control.Conversation) string {
+		return "is condensed only where the vendor would refuse it, until 'condense live resume'"
+	},
+	"resume": func(*control.Conversation) string { return "is condensed as ever" },
+	"protect": func(c *control.Conversation) string {
+		return "is kept verbatim from now on; " + size.Plural(len(c.Protections), "protection")
+	},
+	"unprotect": func(*control.Conversation) string { return "is not protected any more" },
+}

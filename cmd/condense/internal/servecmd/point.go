@@ -273,9 +273,7 @@ func paths(s *Settings) []string {
 
 // merged is a configuration in a variable with the addresses of the gateway.
 func merged(keys []Key, text string, fill func(string) string) (string, error) {
-	if text == "" {
-		text = "{}"
-	}
+	text = cmp.Or(text, "{}")
 	out := []byte(text)
 	for _, k := range keys {
 		var err error
