@@ -76,7 +76,8 @@ earlier in the list, leaves as its budget. LABEL=external["program","argument"] 
 
 With --reader, a model writes questions about each session, other calls answer them from every strategy's result, and the
 first model grades the answers without knowing their strategy. The cost is printed first. Strategies that name no model
-have the reader's. The default is smart/balanced,headtail,recorded,native,handover.
+have the reader's. The default is smart/balanced,headtail,recorded,native,handover. With recorded among
+them, a session that records a compaction is cut there. Readers of a view with numbers may --recall.
 
 With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
 settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
