@@ -13,6 +13,6 @@
 // bench/measures.md has the formula of every measure, how it can mislead, and the JSON of a report.
 //
 // The packages below this one: score measures one result, canary plants sentences that must survive, strategies opens
-// the strategies that a user names, report writes HTML pages, online shows a running gateway, and the command
-// train fits the weights of package value.
+// the strategies that a user names, judge says whether a plugin is any good, report writes HTML pages, online shows a
+// running gateway, and the command train fits the weights of package value.
 package lab

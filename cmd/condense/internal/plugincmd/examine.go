@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"
@@ -31,7 +32,7 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 		return err
 	}
 	trial.Remember(d)
-	l := &testListing{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Settings: d.Settings, Abilities: d.Abilities, ReadyMS: millis(time.Since(begun))}
+	l := &judge.Examination{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Settings: d.Settings, Abilities: d.Abilities, ReadyMS: judge.Millis(time.Since(begun))}
 	if t.json {
 		out, quiet := a.Stdout, *a
 		defer func() { err = errors.Join(term.PrintJSON(out, l), err) }()
@@ -46,25 +47,25 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	findings := findingsOf(report)
+	findings := judge.Findings(report)
 	if report.Stopped == nil {
-		findings = append(findings, l.tell(ctx, plugin)...)
+		findings = append(findings, l.Tell(ctx, plugin)...)
 		longer, err := trial.WorkAfterCancel(ctx, coretest.HalfRequest(longSession()))
 		if err != nil {
 			return err
 		}
 		if longer > 0 {
-			findings = append(findings, finding{
-				fault{"heed-context", fmt.Sprintf("it still worked %.1f s after its call was cancelled", longer.Seconds())},
+			findings = append(findings, judge.NewFinding(
+				"heed-context", fmt.Sprintf("it still worked %.1f s after its call was cancelled", longer.Seconds()),
 				"a call that is cancelled", "a long session; then the plugin is asked to exit",
-			})
+			))
 		}
 	}
 	printVerdicts(a.Stdout, report, findings, time.Since(begun), t.verbose)
 	for _, u := range l.Untrue {
 		term.Printf(a.Stdout, "  untrue    %s (a warning): %s\n", u.Case, u.Text)
 	}
-	l.examined(report, findings)
+	l.Add(report, findings)
 
 	tried, faulty, err := tryTraces(ctx, a, plugin, d.Name, t)
 	l.Conversations = append(l.Conversations, tried...)
@@ -82,100 +83,12 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	return nil
 }
 
-// untrue says of each kind of fact how a view is not true to it.
-var untrue = map[string]string{
-	"words": "gone, the user's words", "others": "given as the user's, and not their words", "old": "shown as it was, without what replaced it",
-	"made": "gone, the name of something started or created",
-}
-
-// tell adds the facts to which views of the plugin are not true. Lost words of the user are findings if it promises to keep them. A case
-// that it declines tells nothing.
-func (l *testListing) tell(ctx context.Context, plugin core.CondensationProvider) (all []finding) {
-	for _, t := range coretest.Truths() {
-		res, err := plugin.Condense(ctx, coretest.HalfRequest(t.Messages))
-		if err != nil {
-			continue
-		}
-		for _, f := range t.Faults(res.Messages) {
-			text := fmt.Sprintf("%s: %q", untrue[f.Kind], f.Text)
-			if f.Kind == "words" && l.Abilities&core.KeepsWords != 0 {
-				all = append(all, finding{fault{"declared-abilities", text}, t.Name, t.About})
-				continue
-			}
-			l.Untrue = append(l.Untrue, findingListing{Rule: f.Kind, Case: t.Name, Text: text})
-		}
-	}
-	return all
-}
-
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// A finding is a rule that was broken in a case.
-type finding struct {
-	fault
-
-	name, about string // of the case
-}
-
-// findingsOf returns all faults. A plugin may decline a case, unless its error shows that it
-// is broken, or that its SDK refused to send its answer.
-func findingsOf(r *coretest.Report) []finding {
-	var all []finding
-	for _, v := range r.Verdicts {
-		add := func(rule, text string) {
-			f := finding{fault{rule, text}, v.Case, v.About}
-			if !slices.Contains(all, f) {
-				all = append(all, f)
-			}
-		}
-		for _, failure := range failures(v.Err) {
-			deeper := faultsOf(failure.Err)
-			for _, f := range deeper {
-				add(f.rule, f.text)
-			}
-			switch {
-			case len(deeper) > 0:
-			case plugins.Broken(failure.Err):
-				add("return", strings.TrimPrefix(failure.Err.Error(), "declined: "))
-			default:
-				add(failure.Rule.Name, strings.TrimPrefix(failure.Err.Error(), failure.Rule.Name+": "))
-			}
-		}
-		if v.Declined == nil || v.Err != nil {
-			continue
-		}
-		deeper := faultsOf(v.Declined)
-		for _, f := range deeper {
-			add(f.rule, f.text)
-		}
-		if len(deeper) == 0 && plugins.Broken(v.Declined) {
-			add("return", v.Declined.Error())
-		}
-	}
-	return all
-}
-
-// failures returns the single failures in the error of a verdict.
-func failures(err error) []*coretest.FailureError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*coretest.FailureError
-		for _, e := range joined.Unwrap() {
-			all = append(all, failures(e)...)
-		}
-		return all
-	}
-	if f, ok := errors.AsType[*coretest.FailureError](err); ok {
-		return []*coretest.FailureError{f}
-	}
-	return nil
-}
-
 // printVerdicts prints the outcome of the cases, each of them if verbose, and each broken
 // rule.
-func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took time.Duration, verbose bool) {
+func printVerdicts(w io.Writer, r *coretest.Report, findings []judge.Finding, took time.Duration, verbose bool) {
 	wrong := map[string]bool{}
 	for _, f := range findings {
-		wrong[f.name] = true
+		wrong[f.Case] = true
 	}
 	passed, declined := 0, 0
 	if verbose {
@@ -193,7 +106,7 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []finding, took tim
 			passed++
 		}
 		if verbose {
-			term.Printf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, term.Number(millis(v.Duration)))
+			term.Printf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, term.Number(judge.Millis(v.Duration)))
 		}
 	}
 	term.Printf(w, "\nconformance: %s in %.1f s: %d passed, %d declined, %d failed; it acted in %d of %d\n",
@@ -253,33 +166,33 @@ func printDeclined(w io.Writer, verdicts []coretest.Verdict, wrong map[string]bo
 var digits = plain.Pattern(`[0-9]+`)
 
 // printFindings prints where and how a rule was broken, and the remedy.
-func printFindings(w io.Writer, rule core.Rule, findings []finding) {
-	var first *finding
+func printFindings(w io.Writer, rule core.Rule, findings []judge.Finding) {
+	var first *judge.Finding
 	var names []string
 	for i, f := range findings {
-		if f.rule != rule.Name {
+		if f.Rule != rule.Name {
 			continue
 		}
 		if first == nil {
 			first = &findings[i]
 		}
-		if !slices.Contains(names, f.name) {
-			names = append(names, f.name)
+		if !slices.Contains(names, f.Case) {
+			names = append(names, f.Case)
 		}
 	}
 	if first == nil {
 		return
 	}
 	term.Printf(w, "  FAILED    %s in %s: %s\n", rule.Name, size.Plural(len(names), "case"), strings.Join(names, ", "))
-	term.Printf(w, "    %s (%s):\n      %s\n", first.name, first.about, term.Indented{Text: first.text, By: "      "})
-	term.Printf(w, "    rule:   %s\n    repair: %s\n", rule.Text, repairs[rule.Name])
+	term.Printf(w, "    %s (%s):\n      %s\n", first.Case, first.About, term.Indented{Text: first.Text, By: "      "})
+	term.Printf(w, "    rule:   %s\n    repair: %s\n", rule.Text, first.Repair)
 }
 
 // tryTraces lets the plugin halve conversations, as the first of a chain, and reports whether
 // any of its answers was invalid.
 func tryTraces(
 	ctx context.Context, a *cli.App, plugin core.CondensationProvider, name string, t *pluginTest,
-) (tried []tryListing, faulty bool, err error) {
+) (tried []judge.Try, faulty bool, err error) {
 	term.Printf(a.Stdout, "\nin a chain with truncation, to half the tokens:\n")
 	for _, trace := range append([]string{""}, t.traces...) {
 		d := &dev{app: a, trace: trace, format: t.format}
@@ -296,14 +209,14 @@ func tryTraces(
 			return tried, faulty, fmt.Errorf("%s: %w", about, err)
 		}
 		term.Printf(a.Stdout, "%v\n", about)
-		tried = append(tried, tryListing{about, got.Attempts})
+		tried = append(tried, judge.Try{About: about, Attempts: got.Attempts})
 		for i, at := range got.Attempts {
 			d.print(at)
 			if at.Err == nil {
 				continue
 			}
 			printFaults(a.Stdout, at.Err)
-			if i == 0 && (at.Outcome == core.OutcomeRejected || plugins.Broken(at.Err) || len(faultsOf(at.Err)) > 0) {
+			if i == 0 && (at.Outcome == core.OutcomeRejected || plugins.Broken(at.Err) || len(judge.Faults(at.Err)) > 0) {
 				faulty = true
 			}
 		}

@@ -2,19 +2,17 @@ package plugincmd
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
-	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
@@ -38,12 +36,18 @@ type judging struct {
 }
 
 // judgeFormats are the formats of a card.
-var judgeFormats = map[string]func(*judgeCard) ([]byte, error){
-	"text": judgeText, "json": judgeJSON, "html": judgeHTML, "markdown": judgeMarkdown,
+var judgeFormats = map[string]func(*judge.Card) ([]byte, error){
+	"text": func(c *judge.Card) ([]byte, error) {
+		return judge.Text(c, func(titles []string, rows [][]any) string { return term.NewTable(titles...).Rows(rows).Text("") }), nil
+	},
+	"json": func(c *judge.Card) ([]byte, error) {
+		var b bytes.Buffer
+		err := term.PrintJSON(&b, c)
+		return b.Bytes(), err
+	},
+	"html":     judge.HTML,
+	"markdown": func(c *judge.Card) ([]byte, error) { return judge.Markdown(c), nil },
 }
-
-// floorFile is read if it is there and --floors names no other.
-const floorFile = "judge.yaml"
 
 func pluginJudgeCommand(a *cli.App) *cobra.Command {
 	var j judging
@@ -109,7 +113,7 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 	if !ok {
 		return cli.Usage(cmd, "--as: no form %q%s; there are text, json, html, markdown", j.as, suggest.DidYouMean(j.as, []string{"text", "json", "html", "markdown"}))
 	}
-	floors, err := readFloors(j.floors)
+	floors, err := judge.ReadFloors(j.floors)
 	if err != nil {
 		return err
 	}
@@ -126,7 +130,7 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 		if err != nil {
 			return err
 		}
-		j.readers = &lab.ReaderOptions{Options: judgeOptions}
+		j.readers = &lab.ReaderOptions{Options: judge.Options}
 		if j.readers.Cache, err = cli.CacheDir(""); err != nil {
 			return err
 		}
@@ -134,12 +138,12 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 			return err
 		}
 	}
-	card, err := judge(cmd, a, j, trial, items)
+	card, err := j.judge(cmd, a, trial, items)
 	if err != nil {
 		return err
 	}
 	works := card.Passed
-	if err := floors.apply(card); err != nil {
+	if err := floors.Apply(card); err != nil {
 		return err
 	}
 	page, err := render(card)
@@ -188,8 +192,8 @@ func (j *judging) target(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error)
 	return trial, nil
 }
 
-// judge runs everything and returns the card, without floors. The error is of the run: whatever the plugin does is on the card.
-func judge(cmd *cobra.Command, a *cli.App, j *judging, trial *plugins.Trial, items []lab.Item) (_ *judgeCard, err error) {
+// judge runs everything and returns the card, without floors.
+func (j *judging) judge(cmd *cobra.Command, a *cli.App, trial *plugins.Trial, items []lab.Item) (_ *judge.Card, err error) {
 	ctx := cmd.Context()
 	plugin, err := trial.Open()
 	if err != nil {
@@ -202,32 +206,19 @@ func judge(cmd *cobra.Command, a *cli.App, j *judging, trial *plugins.Trial, ite
 		return nil, err
 	}
 	trial.Remember(d)
-	w := &watch{process: plugin}
-	list, err := judgeStrategies(ctx, a, w)
+	card := &judge.Card{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.Told(), ReadyMS: judge.Millis(time.Since(begun))}
+	w := &judge.Watch{Plugin: plugin}
+	list, read, err := w.Strategies(ctx, a.Strategies)
 	if err != nil {
 		return nil, err
 	}
-	read := slices.DeleteFunc(slices.Clone(list), func(s lab.Strategy) bool { return s.Name == judgedAlone || s.SizeOf != "" })
 	if j.readers != nil {
 		if err := j.asked.Agree(a, cmd, items, read, j.readers); err != nil {
 			return nil, err
 		}
 	}
-	card := &judgeCard{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.Told(), ReadyMS: millis(time.Since(begun))}
-	report := coretest.Examine(ctx, plugin)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	card.conform(report, findingsOf(report))
-	measured, err := lab.Run(ctx, items, list, &judgeOptions)
-	if err != nil {
-		return nil, err
-	}
-	card.watched(w)
-	card.measured(measured)
-	card.conclude(w)
-	if j.readers == nil {
-		return card, nil
+	if err := card.Run(ctx, w, items, list); err != nil || j.readers == nil {
+		return card, err
 	}
 	if !card.Passed {
 		term.Printf(a.Stderr, "no reader is asked about a plugin whose verdict is %q\n", card.Verdict)
@@ -235,6 +226,7 @@ func judge(cmd *cobra.Command, a *cli.App, j *judging, trial *plugins.Trial, ite
 	}
 	card.Readers, err = lab.Interview(ctx, items, read, j.readers)
 	if card.Readers != nil {
+		card.Spent = cli.UsageText(card.Readers.Usage)
 		j.asked.SkippedBy(a, card.Readers)
 	}
 	if errors.Is(err, lab.ErrMaxCost) {
@@ -242,10 +234,4 @@ func judge(cmd *cobra.Command, a *cli.App, j *judging, trial *plugins.Trial, ite
 		err = nil
 	}
 	return card, err
-}
-
-func judgeJSON(c *judgeCard) ([]byte, error) {
-	var b bytes.Buffer
-	err := term.PrintJSON(&b, c)
-	return b.Bytes(), err
 }

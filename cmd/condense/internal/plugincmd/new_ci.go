@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"embed"
 	"text/template"
+
+	"github.com/condensehq/condense/internal/lab/judge"
 )
 
 // ciFiles are the workflow of each language and the floors. Their marks are [[ ]]: GitHub's own are {{ }}.
@@ -15,7 +17,7 @@ var ciFiles embed.FS
 func renderCI(lang string, n *naming) ([]templateFile, error) {
 	var files []templateFile
 	for _, f := range []struct{ from, to string }{
-		{"judge.yaml", floorFile}, {lang + ".yml", ".github/workflows/plugin.yml"},
+		{"judge.yaml", judge.File}, {lang + ".yml", ".github/workflows/plugin.yml"},
 	} {
 		text, err := ciFiles.ReadFile("templates/ci/" + f.from)
 		if err != nil {

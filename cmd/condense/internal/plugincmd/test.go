@@ -11,10 +11,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins"
-	"github.com/condensehq/condense/registry"
 )
 
 // errPluginTest ends a test that has reported faults.
@@ -97,71 +94,4 @@ func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, erro
 		trial.Output, trial.Calls = authorLogs(a.Stderr)
 	}
 	return trial, nil
-}
-
-// A testListing is the result of a test, as JSON.
-type testListing struct {
-	Passed        bool               `json:"passed"`
-	Name          string             `json:"name"`
-	Version       string             `json:"version"`
-	SDK           string             `json:"sdk"`
-	Doc           string             `json:"doc"`
-	Settings      []registry.Setting `json:"settings"`
-	Abilities     core.Abilities     `json:"abilities"`
-	ReadyMS       float64            `json:"ready_ms"`
-	Cases         []caseListing      `json:"cases"`
-	Findings      []findingListing   `json:"findings"`
-	Untrue        []findingListing   `json:"untrue,omitempty"`  // of [coretest.Truths]: warnings, with the kind of the fact as rule
-	Acted         int                `json:"acted"`             // cases in which it changed a conversation
-	Deterministic *bool              `json:"deterministic"`     // null if it gave no answer that could be compared
-	Stopped       string             `json:"stopped,omitempty"` // why cases were left out
-	// Conversations are the conversations that it had to halve, in a chain.
-	Conversations []tryListing `json:"conversations"`
-}
-
-type caseListing struct {
-	Name   string  `json:"name"`
-	About  string  `json:"about"`
-	Result string  `json:"result"`           // passed, declined, failed
-	Acted  bool    `json:"acted"`            // it changed a conversation
-	Reason string  `json:"reason,omitempty"` // why it was declined
-	MS     float64 `json:"ms"`
-}
-
-type findingListing struct {
-	Rule   string `json:"rule"`
-	Case   string `json:"case"`
-	Text   string `json:"text"`
-	Repair string `json:"repair,omitempty"`
-}
-
-type tryListing struct {
-	About    string         `json:"about"`
-	Attempts []core.Attempt `json:"attempts"`
-}
-
-// examined adds the results of the conformance suite.
-func (l *testListing) examined(r *coretest.Report, findings []finding) {
-	l.Cases, l.Findings, l.Acted = []caseListing{}, []findingListing{}, r.Acted()
-	if r.Stopped == nil && !r.Unmeasured {
-		l.Deterministic = &r.Deterministic
-	}
-	if r.Stopped != nil {
-		l.Stopped = r.Stopped.Error()
-	}
-	wrong := map[string]bool{}
-	for _, f := range findings {
-		wrong[f.name] = true
-		l.Findings = append(l.Findings, findingListing{f.rule, f.name, f.text, repairs[f.rule]})
-	}
-	for _, v := range r.Verdicts {
-		c := caseListing{Name: v.Case, About: v.About, Result: "passed", Acted: v.Acted, MS: millis(v.Duration)}
-		switch {
-		case wrong[v.Case]:
-			c.Result = "failed"
-		case v.Declined != nil:
-			c.Result, c.Reason = "declined", v.Declined.Error()
-		}
-		l.Cases = append(l.Cases, c)
-	}
 }

@@ -1,4 +1,8 @@
-package plugincmd
+// Package judge says whether a plugin is any good. A [Watch] is the plugin with a record of its calls, [Card.Run] examines it and measures it
+// on recorded sessions, the [Card] has the results and the verdict, and [Floors] are what a user demands of a card.
+//
+// An [Examination] is the result of the conformance suite alone.
+package judge
 
 import (
 	"cmp"
@@ -21,8 +25,8 @@ const (
 	verdictWorks     = "works"
 )
 
-// A judgeCard has the results of judging a plugin.
-type judgeCard struct {
+// A Card has the results of judging a plugin.
+type Card struct {
 	Passed  bool   `json:"passed"` // it works, and meets every floor
 	Verdict string `json:"verdict"`
 	Why     string `json:"why"`
@@ -35,30 +39,31 @@ type judgeCard struct {
 	May       string         `json:"may"` // the abilities in words
 	ReadyMS   float64        `json:"ready_ms"`
 
-	Conformance judgeConformance `json:"conformance"`
-	Recorded    judgeRecorded    `json:"recorded"`
+	Conformance Conformance `json:"conformance"`
+	Recorded    Recorded    `json:"recorded"`
 	// Modes begins with all recorded sessions together, under an empty name; then each mode follows.
-	Modes []judgeMode `json:"modes"`
+	Modes []Mode `json:"modes"`
 	// Worse lists the measures in which the data show it behind a built-in strategy in the same chain.
-	Worse  []judgeLoss `json:"worse"`
-	Floors []floor     `json:"floors"`
+	Worse  []Loss  `json:"worse"`
+	Floors []Floor `json:"floors"`
 	// Readers has the answers of readers, if they were asked.
 	Readers *lab.ReaderReport `json:"readers,omitempty"`
+	Spent   string            `json:"-"` // what their models did and cost, in words
 }
 
-// A judgeConformance is the result of the conformance suite.
-type judgeConformance struct {
-	Cases         int              `json:"cases"`
-	Failed        int              `json:"failed"`
-	Declined      int              `json:"declined"`
-	Acted         int              `json:"acted"`
-	Deterministic *bool            `json:"deterministic"` // null if no two answers could be compared
-	Stopped       string           `json:"stopped,omitempty"`
-	Findings      []findingListing `json:"findings"`
+// A Conformance is the result of the conformance suite.
+type Conformance struct {
+	Cases         int       `json:"cases"`
+	Failed        int       `json:"failed"`
+	Declined      int       `json:"declined"`
+	Acted         int       `json:"acted"`
+	Deterministic *bool     `json:"deterministic"` // null if no two answers could be compared
+	Stopped       string    `json:"stopped,omitempty"`
+	Findings      []Finding `json:"findings"`
 }
 
-// A judgeRecorded has its results on recorded sessions. Each conversation is asked for several times.
-type judgeRecorded struct {
+// A Recorded has its results on recorded sessions. Each conversation is asked for several times.
+type Recorded struct {
 	Sessions   int     `json:"sessions"`
 	Calls      int     `json:"calls"`
 	Acted      int     `json:"acted"`
@@ -70,17 +75,17 @@ type judgeRecorded struct {
 	PeakMemory int64   `json:"peak_memory,omitempty"` // bytes; absent where it cannot be measured
 }
 
-// A judgeMode has its results on the sessions of one mode. Shares are of 1.
-type judgeMode struct {
+// A Mode has its results on the sessions of one mode. Shares are of 1.
+type Mode struct {
 	Mode string `json:"mode"`
 	// Kept is the kept share of the content needed later, with truncation at the end of the chain, as in use. Own is the plugin's
 	// share of the saved tokens; truncation saved the rest. Alone is the share kept without truncation, when Left of the tokens
 	// are left.
-	Kept    *lab.Estimate  `json:"kept,omitempty"`
-	Own     *lab.Estimate  `json:"own,omitempty"`
-	Alone   *lab.Estimate  `json:"alone,omitempty"`
-	Left    *lab.Estimate  `json:"left,omitempty"`
-	Against []judgeAgainst `json:"against"`
+	Kept    *lab.Estimate `json:"kept,omitempty"`
+	Own     *lab.Estimate `json:"own,omitempty"`
+	Alone   *lab.Estimate `json:"alone,omitempty"`
+	Left    *lab.Estimate `json:"left,omitempty"`
+	Against []Comparison  `json:"against"`
 	// Shares of what its own views say: sentences of the user, lines as the user's that are not, lines of files that were replaced since,
 	// and identifiers of
 	// started or created things that are still there. Null where there was nothing to tell by.
@@ -90,8 +95,8 @@ type judgeMode struct {
 	Outcomes    *lab.Estimate `json:"outcomes"`
 }
 
-// A judgeAgainst compares it with a built-in strategy: in the same chain, or both by themselves at the size that the plugin leaves.
-type judgeAgainst struct {
+// A Comparison compares it with a built-in strategy: in the same chain, or both by themselves at the size that the plugin leaves.
+type Comparison struct {
 	Than string       `json:"than"`
 	Own  bool         `json:"own,omitempty"` // at the size that the plugin leaves by itself
 	Kept lab.Estimate `json:"kept"`
@@ -99,18 +104,18 @@ type judgeAgainst struct {
 	Difference lab.Difference `json:"difference"`
 }
 
-// A judgeLoss is a measure in which it is shown to be worse.
-type judgeLoss struct {
+// A Loss is a measure in which it is shown to be worse.
+type Loss struct {
 	Measure    string         `json:"measure"`
 	Than       string         `json:"than"`
 	Difference lab.Difference `json:"difference"`
 }
 
 // conform adds the results of the conformance suite.
-func (c *judgeCard) conform(r *coretest.Report, findings []finding) {
-	var l testListing
-	l.examined(r, findings)
-	c.Conformance = judgeConformance{
+func (c *Card) conform(r *coretest.Report) {
+	var l Examination
+	l.Add(r, Findings(r))
+	c.Conformance = Conformance{
 		Cases: len(l.Cases), Acted: l.Acted, Deterministic: l.Deterministic, Stopped: l.Stopped, Findings: l.Findings,
 	}
 	for _, k := range l.Cases {
@@ -124,7 +129,7 @@ func (c *judgeCard) conform(r *coretest.Report, findings []finding) {
 }
 
 // watched adds its results on recorded sessions.
-func (c *judgeCard) watched(w *watch) {
+func (c *Card) watched(w *Watch) {
 	r := &c.Recorded
 	r.Calls, r.MSPerMB50, r.MSPerMB95, r.PeakMemory = len(w.calls), w.perMB(.5), w.perMB(.95), w.peak
 	for i := range w.calls {
@@ -144,20 +149,20 @@ func (c *judgeCard) watched(w *watch) {
 }
 
 // measured adds the laboratory's results.
-func (c *judgeCard) measured(r *lab.Report) {
+func (c *Card) measured(r *lab.Report) {
 	c.Recorded.Sessions = len(r.Sessions)
-	c.Modes, c.Worse = []judgeMode{}, []judgeLoss{}
+	c.Modes, c.Worse = []Mode{}, []Loss{}
 	for i := range r.Tables {
 		t := &r.Tables[i]
-		m := judgeMode{
-			Mode: t.Mode, Kept: judgeValue(t, judgedChain, lab.MeasurePanel), Own: judgeValue(t, judgedChain, lab.MeasureOwn),
-			Alone: judgeValue(t, judgedAlone, lab.MeasurePanel), Left: judgeValue(t, judgedAlone, lab.MeasureKept), Against: []judgeAgainst{},
-			WrongAuthor: judgeValue(t, judgedAlone, "wrong_author"), Superseded: judgeValue(t, judgedAlone, "superseded"),
-			Outcomes: judgeValue(t, judgedAlone, "outcomes"), Words: judgeValue(t, judgedAlone, lab.MeasureUser),
+		m := Mode{
+			Mode: t.Mode, Kept: estimate(t, inChain, lab.MeasurePanel), Own: estimate(t, inChain, lab.MeasureOwn),
+			Alone: estimate(t, byItself, lab.MeasurePanel), Left: estimate(t, byItself, lab.MeasureKept), Against: []Comparison{},
+			WrongAuthor: estimate(t, byItself, "wrong_author"), Superseded: estimate(t, byItself, "superseded"),
+			Outcomes: estimate(t, byItself, "outcomes"), Words: estimate(t, byItself, lab.MeasureUser),
 		}
-		for _, b := range judgeBuiltins {
-			m.against(r, t, judgedChain, b.name, b.name)
-			m.against(r, t, judgedAlone, b.name+atItsSize, b.name)
+		for _, b := range rivals {
+			m.against(r, t, inChain, b.name, b.name)
+			m.against(r, t, byItself, b.name+atItsSize, b.name)
 		}
 		c.Modes = append(c.Modes, m)
 	}
@@ -167,14 +172,14 @@ func (c *judgeCard) measured(r *lab.Report) {
 	}
 	for _, d := range r.Differences {
 		m := titles[d.Measure]
-		builtin := slices.ContainsFunc(judgeBuiltins, func(b struct{ name, strategy, settings string }) bool { return b.name == d.B })
-		if d.A == judgedChain && builtin && d.Mode == "" && d.Shown && d.Mean*float64(m.Better) < 0 {
-			c.Worse = append(c.Worse, judgeLoss{m.Title, d.B, d})
+		builtin := slices.ContainsFunc(rivals, func(b struct{ name, strategy, settings string }) bool { return b.name == d.B })
+		if d.A == inChain && builtin && d.Mode == "" && d.Shown && d.Mean*float64(m.Better) < 0 {
+			c.Worse = append(c.Worse, Loss{m.Title, d.B, d})
 		}
 	}
 }
 
-func judgeValue(t *lab.Table, strategy, measure string) *lab.Estimate {
+func estimate(t *lab.Table, strategy, measure string) *lab.Estimate {
 	for i := range t.Lines {
 		if e, ok := t.Lines[i].Values[measure]; ok && t.Lines[i].Strategy == strategy {
 			return &e
@@ -184,13 +189,13 @@ func judgeValue(t *lab.Table, strategy, measure string) *lab.Estimate {
 }
 
 // against adds the comparison of a row of the plugin with one of a built-in strategy.
-func (m *judgeMode) against(r *lab.Report, t *lab.Table, own, other, than string) {
-	kept := judgeValue(t, other, lab.MeasurePanel)
+func (m *Mode) against(r *lab.Report, t *lab.Table, own, other, than string) {
+	kept := estimate(t, other, lab.MeasurePanel)
 	i := slices.IndexFunc(r.Differences, func(d lab.Difference) bool {
 		return d.A == own && d.B == other && d.Budget == t.Budget && d.Mode == t.Mode && d.Measure == lab.MeasurePanel
 	})
 	if kept != nil && i >= 0 {
-		m.Against = append(m.Against, judgeAgainst{than, own == judgedAlone, *kept, r.Differences[i]})
+		m.Against = append(m.Against, Comparison{than, own == byItself, *kept, r.Differences[i]})
 	}
 }
 
@@ -203,27 +208,27 @@ var forging = []string{
 const leastOwn = 0.05
 
 // conclude gives the verdict.
-func (c *judgeCard) conclude(w *watch) {
+func (c *Card) conclude(w *Watch) {
 	c.Verdict, c.Why = c.verdict(w)
 	c.Passed = c.Verdict == verdictWorks
 }
 
-func (c *judgeCard) verdict(w *watch) (verdict, why string) {
+func (c *Card) verdict(w *Watch) (verdict, why string) {
 	r := &c.Recorded
 	if r.Failed > 0 {
-		i := slices.IndexFunc(w.calls, func(k watchedCall) bool { return k.broke() })
+		i := slices.IndexFunc(w.calls, func(k call) bool { return k.broke() })
 		return verdictCrashes, fmt.Sprintf("on its work path: %d of %d calls on recorded sessions ended without an answer: %v", r.Failed, r.Calls, w.calls[i].err)
 	}
 	broken := c.broken(w)
 	var forged, others []string
 	for _, f := range broken {
 		switch {
-		case f.rule == "return" || f.rule == "answer-ordinary":
-			return verdictCrashes, "a call of the conformance suite ended without an answer: " + f.text
-		case slices.Contains(forging, f.rule):
-			forged = append(forged, f.text)
+		case f.Rule == "return" || f.Rule == "answer-ordinary":
+			return verdictCrashes, "a call of the conformance suite ended without an answer: " + f.Text
+		case slices.Contains(forging, f.Rule):
+			forged = append(forged, f.Text)
 		default:
-			others = append(others, f.text)
+			others = append(others, f.Text)
 		}
 	}
 	own := c.all().Own
@@ -245,10 +250,10 @@ func (c *judgeCard) verdict(w *watch) (verdict, why string) {
 }
 
 // broken returns the first fault of every rule that was broken: on recorded sessions, then in the conformance suite.
-func (c *judgeCard) broken(w *watch) []fault {
-	var all []fault
-	add := func(f fault) {
-		if !slices.ContainsFunc(all, func(o fault) bool { return o.rule == f.rule }) {
+func (c *Card) broken(w *Watch) []Finding {
+	var all []Finding
+	add := func(f Finding) {
+		if !slices.ContainsFunc(all, func(o Finding) bool { return o.Rule == f.Rule }) {
 			all = append(all, f)
 		}
 	}
@@ -262,7 +267,8 @@ func (c *judgeCard) broken(w *watch) []fault {
 		if !strings.HasPrefix(text, f.Rule+": ") {
 			text = f.Rule + ": " + text
 		}
-		add(fault{f.Rule, text})
+		f.Text = text
+		add(f)
 	}
 	return all
 }
@@ -275,15 +281,15 @@ func more(n int) string {
 }
 
 // all returns its results on all sessions.
-func (c *judgeCard) all() *judgeMode {
+func (c *Card) all() *Mode {
 	if len(c.Modes) == 0 {
-		return &judgeMode{}
+		return &Mode{}
 	}
 	return &c.Modes[0]
 }
 
 // worth describes how much a working plugin keeps by itself, next to the best built-in strategy at that size.
-func (c *judgeCard) worth() string {
+func (c *Card) worth() string {
 	m := c.all()
 	if m.Alone == nil || m.Left == nil {
 		return "no recorded session could be measured"

@@ -1,4 +1,4 @@
-package plugincmd
+package judge
 
 import (
 	"errors"
@@ -6,23 +6,26 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
-// A floor is a demand on a card, and whether it is met.
-type floor struct {
+// File is read if it is there and the user names no other.
+const File = "judge.yaml"
+
+// A Floor is a demand on a card, and whether it is met.
+type Floor struct {
 	Met  bool   `json:"met"`
 	Text string `json:"text"` // the demand, and the value
 }
 
 // Floors are the demands of a file.
-type floors struct {
+type Floors struct {
 	file  string
 	tests []floorTest
 }
@@ -30,13 +33,13 @@ type floors struct {
 // A floorTest is one demand. The error of test means that the demand makes no sense for the card.
 type floorTest struct {
 	at   tree.Position
-	test func(*judgeCard) (floor, error)
+	test func(*Card) (Floor, error)
 }
 
-// apply adds the floors to a card. The error names the places of demands that make no sense for it.
-func (f *floors) apply(c *judgeCard) error {
+// Apply adds the floors to a card. The error names the places of demands that make no sense for it.
+func (f *Floors) Apply(c *Card) error {
 	var errs []error
-	c.Floors = []floor{}
+	c.Floors = []Floor{}
 	for _, t := range f.tests {
 		got, err := t.test(c)
 		if err != nil {
@@ -49,15 +52,15 @@ func (f *floors) apply(c *judgeCard) error {
 	return errors.Join(errs...)
 }
 
-func (f *floors) fault(at tree.Position, format string, args ...any) error {
-	return fmt.Errorf("%s:%d:%d: "+format, append([]any{cli.FromHere(f.file), at.Line, at.Column}, args...)...)
+func (f *Floors) fault(at tree.Position, format string, args ...any) error {
+	return fmt.Errorf("%s:%d:%d: "+format, append([]any{disk.FromHere(f.file), at.Line, at.Column}, args...)...)
 }
 
-// readFloors reads a file of floors; without a name, the usual one if it is there.
-func readFloors(name string) (*floors, error) {
-	f := &floors{file: name}
+// ReadFloors reads a file of floors; without a name, the usual one if it is there.
+func ReadFloors(name string) (*Floors, error) {
+	f := &Floors{file: name}
 	if name == "" {
-		f.file = floorFile
+		f.file = File
 	}
 	text, err := os.ReadFile(f.file)
 	switch {
@@ -88,25 +91,25 @@ func readFloors(name string) (*floors, error) {
 type limit struct {
 	most  bool
 	text  string
-	value func(*judgeCard) (value float64, known bool)
+	value func(*Card) (value float64, known bool)
 }
 
 // share is a limit of a share. Where nothing was measured, there is nothing above the most.
-func share(most bool, text string, of func(*judgeMode) *lab.Estimate) limit {
-	return limit{most, text, func(c *judgeCard) (float64, bool) { e := of(c.all()); return mean(e), most || e != nil }}
+func share(most bool, text string, of func(*Mode) *lab.Estimate) limit {
+	return limit{most, text, func(c *Card) (float64, bool) { e := of(c.all()); return mean(e), most || e != nil }}
 }
 
 var limits = map[string]limit{
-	"retention":    share(false, "of what was needed later is kept", func(m *judgeMode) *lab.Estimate { return m.Kept }),
-	"own":          share(false, "of the saving is its own", func(m *judgeMode) *lab.Estimate { return m.Own }),
-	"words":        share(false, "of the user's words stay", func(m *judgeMode) *lab.Estimate { return m.Words }),
-	"wrong_author": share(true, "of the lines given as the user's are not", func(m *judgeMode) *lab.Estimate { return m.WrongAuthor }),
-	"superseded":   share(true, "of the lines of files were replaced since", func(m *judgeMode) *lab.Estimate { return m.Superseded }),
-	"outcomes":     share(false, "of the identifiers of started or created things stay", func(m *judgeMode) *lab.Estimate { return m.Outcomes }),
+	"retention":    share(false, "of what was needed later is kept", func(m *Mode) *lab.Estimate { return m.Kept }),
+	"own":          share(false, "of the saving is its own", func(m *Mode) *lab.Estimate { return m.Own }),
+	"words":        share(false, "of the user's words stay", func(m *Mode) *lab.Estimate { return m.Words }),
+	"wrong_author": share(true, "of the lines given as the user's are not", func(m *Mode) *lab.Estimate { return m.WrongAuthor }),
+	"superseded":   share(true, "of the lines of files were replaced since", func(m *Mode) *lab.Estimate { return m.Superseded }),
+	"outcomes":     share(false, "of the identifiers of started or created things stay", func(m *Mode) *lab.Estimate { return m.Outcomes }),
 
-	"acted":     {false, "conformance cases in which it acted", func(c *judgeCard) (float64, bool) { return float64(c.Conformance.Acted), true }},
-	"ms_per_mb": {true, "ms per MB at the 95th percentile", func(c *judgeCard) (float64, bool) { return c.Recorded.MSPerMB95, c.Recorded.MSPerMB95 > 0 }},
-	"memory_mb": {true, "MB of memory", func(c *judgeCard) (float64, bool) {
+	"acted":     {false, "conformance cases in which it acted", func(c *Card) (float64, bool) { return float64(c.Conformance.Acted), true }},
+	"ms_per_mb": {true, "ms per MB at the 95th percentile", func(c *Card) (float64, bool) { return c.Recorded.MSPerMB95, c.Recorded.MSPerMB95 > 0 }},
+	"memory_mb": {true, "MB of memory", func(c *Card) (float64, bool) {
 		return float64(c.Recorded.PeakMemory) / (1 << 20), c.Recorded.PeakMemory > 0
 	}},
 }
@@ -124,7 +127,7 @@ const notWorse = "not_worse"
 // floorKeys are the keys of a file, in the order of the documentation.
 var floorKeys = []string{notWorse, "retention", "own", "words", "wrong_author", "superseded", "outcomes", "acted", "ms_per_mb", "memory_mb"}
 
-func (f *floors) add(p tree.Pair) error {
+func (f *Floors) add(p tree.Pair) error {
 	if p.Key == notWorse {
 		return f.addNotWorse(p.Value)
 	}
@@ -136,24 +139,27 @@ func (f *floors) add(p tree.Pair) error {
 	if !ok || limit < 0 {
 		return f.fault(p.Value.At, "%s: got %s; want a number that is not negative", p.Key, p.Value.Describe())
 	}
-	f.tests = append(f.tests, floorTest{p.At, func(c *judgeCard) (floor, error) {
+	f.tests = append(f.tests, floorTest{p.At, func(c *Card) (Floor, error) {
 		value, known := l.value(c)
 		least := map[bool]string{true: "at most", false: "at least"}[l.most]
 		text := fmt.Sprintf("%s: %s %s %s", p.Key, least, short(limit), l.text)
 		switch {
 		case !known:
-			return floor{false, text + ": not measured"}, nil
+			return Floor{false, text + ": not measured"}, nil
 		case l.most:
-			return floor{value <= limit, text + ": " + short(value)}, nil
+			return Floor{value <= limit, text + ": " + short(value)}, nil
 		}
-		return floor{value >= limit, text + ": " + short(value)}, nil
+		return Floor{value >= limit, text + ": " + short(value)}, nil
 	}})
 	return nil
 }
 
+// tenths writes x with at most one decimal.
+func tenths(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }
+
 func short(x float64) string {
 	if x >= 10 {
-		return term.Number(x)
+		return tenths(x)
 	}
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
 }
@@ -177,7 +183,7 @@ type distance struct {
 
 var distanceKeys = []string{"than", "by", "mode", "own"}
 
-func (f *floors) addNotWorse(n *tree.Node) error {
+func (f *Floors) addNotWorse(n *tree.Node) error {
 	if n.Shape != tree.Sequence {
 		return f.fault(n.At, "%s: got %s; want a list such as [{than: smart/balanced, by: 0.03}]", notWorse, n.Describe())
 	}
@@ -193,12 +199,12 @@ func (f *floors) addNotWorse(n *tree.Node) error {
 	return errors.Join(errs...)
 }
 
-func (f *floors) distance(n *tree.Node) (*distance, error) {
+func (f *Floors) distance(n *tree.Node) (*distance, error) {
 	if n.Shape != tree.Mapping {
 		return nil, f.fault(n.At, "%s: got %s; want than, by and, if you like, mode and own", notWorse, n.Describe())
 	}
 	var builtins []string
-	for _, b := range judgeBuiltins {
+	for _, b := range rivals {
 		builtins = append(builtins, b.name)
 	}
 	d := &distance{by: -1}
@@ -235,7 +241,7 @@ func (f *floors) distance(n *tree.Node) (*distance, error) {
 }
 
 // test compares means: intervals over a few sessions are wide, and are shown.
-func (d *distance) test(c *judgeCard) (floor, error) {
+func (d *distance) test(c *Card) (Floor, error) {
 	var modes []string
 	for i := range c.Modes {
 		m := &c.Modes[i]
@@ -254,13 +260,13 @@ func (d *distance) test(c *judgeCard) (floor, error) {
 		}
 		for _, a := range m.Against {
 			if a.Than == d.than && a.Own == d.own {
-				return floor{a.Difference.Mean >= -d.by, text + ": " + interval(a.Difference)}, nil
+				return Floor{a.Difference.Mean >= -d.by, text + ": " + interval(a.Difference)}, nil
 			}
 		}
-		return floor{false, text + ": not measured"}, nil
+		return Floor{false, text + ": not measured"}, nil
 	}
 	if d.mode == "" {
-		return floor{false, "not worse than " + d.than + ": no session was measured"}, nil
+		return Floor{false, "not worse than " + d.than + ": no session was measured"}, nil
 	}
-	return floor{}, fmt.Errorf("no recorded session has the mode %q%s; there are %s", d.mode, suggest.DidYouMean(d.mode, modes), strings.Join(modes, ", "))
+	return Floor{}, fmt.Errorf("no recorded session has the mode %q%s; there are %s", d.mode, suggest.DidYouMean(d.mode, modes), strings.Join(modes, ", "))
 }

@@ -1,4 +1,4 @@
-package plugincmd
+package judge
 
 import (
 	"bytes"
@@ -8,17 +8,16 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A judgeLine is a line of a card: the first five are the summary.
-type judgeLine struct{ Key, Text string }
+// A Line is a line of a card: the first five are the summary.
+type Line struct{ Key, Text string }
 
 // Lines returns the card in words.
-func (c *judgeCard) Lines() []judgeLine {
+func (c *Card) Lines() []Line {
 	k, r := &c.Conformance, &c.Recorded
 	deterministic := "whether it is deterministic was not measured"
 	if k.Deterministic != nil {
@@ -30,19 +29,19 @@ func (c *judgeCard) Lines() []judgeLine {
 	}
 	speed := "not measured"
 	if r.MSPerMB50 > 0 {
-		speed = fmt.Sprintf("%s ms per MB, %s at the 95th percentile", term.Number(r.MSPerMB50), term.Number(r.MSPerMB95))
+		speed = fmt.Sprintf("%s ms per MB, %s at the 95th percentile", tenths(r.MSPerMB50), tenths(r.MSPerMB95))
 	}
 	memory := ""
 	if r.PeakMemory > 0 {
 		memory = fmt.Sprintf("; %d MB of memory at most", (r.PeakMemory+1<<20-1)>>20)
 	}
-	lines := []judgeLine{
+	lines := []Line{
 		{"verdict", c.Verdict + ": " + c.Why},
 		{"plugin", fmt.Sprintf("%s %s (%s); %s", c.Name, c.Version, c.SDK, c.May)},
 		{"conformance", fmt.Sprintf("%s, %d failed, %d declined; it acted in %d of %d; %s", size.Plural(k.Cases, "case"), k.Failed, k.Declined, k.Acted, k.Cases, deterministic)},
 		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls, %d failed, %d invalid; %s",
 			size.Plural(r.Sessions, "session"), r.Acted, r.Calls, r.Failed, r.Invalid, own)},
-		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, term.Number(c.ReadyMS))},
+		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, tenths(c.ReadyMS))},
 	}
 	if r := c.Readers; r != nil {
 		var shares []string
@@ -50,30 +49,30 @@ func (c *judgeCard) Lines() []judgeLine {
 		for _, row := range rows {
 			shares = append(shares, fmt.Sprintf("%s %s", row[0], row[2]))
 		}
-		lines = append(lines, judgeLine{"readers", fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered: %s",
-			size.Plural(r.Sessions, "session"), r.Author, r.Reader, cli.UsageText(r.Usage), strings.Join(shares, "; "))})
+		lines = append(lines, Line{"readers", fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered: %s",
+			size.Plural(r.Sessions, "session"), r.Author, r.Reader, c.Spent, strings.Join(shares, "; "))})
 	}
 	return lines
 }
 
-// judgeHeads are the columns of the table by mode.
-func judgeHeads() []string {
+// columns are the columns of the table by mode.
+func columns() []string {
 	heads := []string{"mode", ">kept", ">own share", ">by itself", ">tokens left"}
-	for _, b := range judgeBuiltins {
+	for _, b := range rivals {
 		heads = append(heads, ">"+b.name, ">at its size")
 	}
 	return heads
 }
 
 // Rows returns the table by mode: kept shares and paired differences.
-func (c *judgeCard) Rows() (rows [][]any) {
+func (c *Card) Rows() (rows [][]any) {
 	for i := range c.Modes {
 		m := &c.Modes[i]
-		row := []any{cmp.Or(m.Mode, "all"), judgeCell(m.Kept), judgeCell(m.Own), judgeCell(m.Alone), judgeCell(m.Left)}
+		row := []any{cmp.Or(m.Mode, "all"), hundredths(m.Kept), hundredths(m.Own), hundredths(m.Alone), hundredths(m.Left)}
 		if m.Kept != nil {
 			row[0] = fmt.Sprintf("%s (%d)", cmp.Or(m.Mode, "all"), m.Kept.Sessions)
 		}
-		for _, b := range judgeBuiltins {
+		for _, b := range rivals {
 			for _, own := range []bool{false, true} {
 				cell := ""
 				for _, a := range m.Against {
@@ -89,64 +88,61 @@ func (c *judgeCard) Rows() (rows [][]any) {
 	return rows
 }
 
-func judgeCell(e *lab.Estimate) string {
+func hundredths(e *lab.Estimate) string {
 	if e == nil {
 		return ""
 	}
 	return fmt.Sprintf("%.2f", e.Mean)
 }
 
-// judgeLegend explains the table.
-const judgeLegend = "Shares of 1: what was needed later and is kept, in a chain with truncation; the plugin's share of what that chain saved; what is " +
+// legend explains the table.
+const legend = "Shares of 1: what was needed later and is kept, in a chain with truncation; the plugin's share of what that chain saved; what is " +
 	"kept, and the tokens that are left, without truncation. Of the built-in strategies: what they keep in the same chain, and at the size " +
 	"that the plugin leaves by itself; in brackets what the plugin keeps more, with the paired 95 % interval."
 
 // Notes returns weaknesses, broken rules and floors.
-func (c *judgeCard) Notes() []judgeLine {
-	var out []judgeLine
+func (c *Card) Notes() []Line {
+	var out []Line
 	for _, l := range c.Worse {
-		out = append(out, judgeLine{"worse", fmt.Sprintf("%s, next to %s: %+.2f, 95 %% interval %+.2f to %+.2f, %s", l.Measure, l.Than,
+		out = append(out, Line{"worse", fmt.Sprintf("%s, next to %s: %+.2f, 95 %% interval %+.2f to %+.2f, %s", l.Measure, l.Than,
 			l.Difference.Mean, l.Difference.Low, l.Difference.High, l.Difference.Of())})
 	}
 	for _, f := range c.Conformance.Findings {
-		out = append(out, judgeLine{"fault", fmt.Sprintf("%s in %q: %s", f.Rule, f.Case, f.Text)})
+		out = append(out, Line{"fault", fmt.Sprintf("%s in %q: %s", f.Rule, f.Case, f.Text)})
 	}
 	for _, f := range c.Floors {
 		key := "floor"
 		if !f.Met {
 			key = "MISSED"
 		}
-		out = append(out, judgeLine{key, f.Text})
+		out = append(out, Line{key, f.Text})
 	}
 	return out
 }
 
-func judgeText(c *judgeCard) ([]byte, error) {
+// Text returns the card as text. A function lays out its tables; a title that begins with ">" aligns its column to the right.
+func Text(c *Card, table func(titles []string, rows [][]any) string) []byte {
 	var b bytes.Buffer
-	write := func(lines []judgeLine) {
+	write := func(lines []Line) {
 		for _, l := range lines {
-			term.Printf(&b, "%-12s %s\n", l.Key, l.Text)
+			fmt.Fprintf(&b, "%-12s %s\n", l.Key, plain.Line(l.Text))
 		}
 	}
 	write(c.Lines())
-	term.Printf(&b, "\n")
-	text := term.NewTable(judgeHeads()...).Rows(c.Rows()).Text("") + "\n" + judgeLegend + "\n"
+	text := "\n" + table(columns(), c.Rows()) + "\n" + legend + "\n"
 	if c.Readers != nil {
-		heads, rows := c.Readers.Table(c.Readers.Budgets[0])
-		text += "\n" + term.NewTable(heads...).Rows(rows).Text("")
+		text += "\n" + table(c.Readers.Table(c.Readers.Budgets[0]))
 	}
-	if err := term.PrintText(&b, text); err != nil {
-		return nil, err
-	}
+	b.WriteString(plain.Text(text))
 	if notes := c.Notes(); len(notes) > 0 {
-		term.Printf(&b, "\n")
+		b.WriteString("\n")
 		write(notes)
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
-// judgeMarkdown returns a table for a README.
-func judgeMarkdown(c *judgeCard) ([]byte, error) {
+// Markdown returns a table for a README.
+func Markdown(c *Card) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| condense | %s %s |\n|---|---|\n", cell(c.Name), cell(c.Version))
 	for _, l := range c.Lines() {
@@ -158,25 +154,31 @@ func judgeMarkdown(c *judgeCard) ([]byte, error) {
 	for _, l := range c.Notes() {
 		fmt.Fprintf(&b, "| %s | %s |\n", l.Key, cell(l.Text))
 	}
-	return []byte(b.String()), nil
+	return []byte(b.String())
 }
 
-//go:embed judge.html
-var judgePage string
+//go:embed card.html
+var page string
 
-var judgeTemplate = template.Must(template.New("judge").Parse(judgePage))
+var pageTemplate = template.Must(template.New("card").Parse(page))
 
-func judgeHTML(c *judgeCard) ([]byte, error) {
-	heads := judgeHeads()
+// HTML returns a page.
+func HTML(c *Card) ([]byte, error) {
+	heads := columns()
 	for i := range heads {
 		heads[i] = strings.TrimPrefix(heads[i], ">")
 	}
 	var b bytes.Buffer
-	err := judgeTemplate.Execute(&b, struct {
-		*judgeCard
+	err := pageTemplate.Execute(&b, struct {
+		*Card
 
 		Heads  []string
 		Legend string
-	}{c, heads, judgeLegend})
+	}{c, heads, legend})
 	return b.Bytes(), err
+}
+
+// cell is a text in a table of Markdown.
+func cell(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }
