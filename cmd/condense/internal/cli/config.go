@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
@@ -160,16 +161,7 @@ func (a *App) CheckNames(cmd *cobra.Command, c *config.Config, mode string) erro
 }
 
 // FromHere returns the path of a file below the working directory relative to it.
-func FromHere(path string) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
+func FromHere(path string) string { return disk.FromHere(path) }
 
 // oldLock is the file in which projects approved plugins before approvals were the user's. Today it has the releases of installed
 // plugins, in JSON.
