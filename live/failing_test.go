@@ -135,23 +135,27 @@ func TestRefusalsAreSaid(t *testing.T) {
 	g, s := serveWith(t, vendor.URL, nil, nil)
 	c := upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", URL: s.URL}
 	c.History = []object{first(upstream.Messages, task)}
-	said := func() *control.Conversation {
-		_, _, _ = c.Step(t.Context()) // an error is what the client gets
-		live.Settle(g)
-		all, err := g.Desk().Conversations(t.Context(), time.Time{})
-		if err != nil || len(all) != 1 {
-			t.Fatalf("%d conversations, %v", len(all), err)
-		}
-		return all[0]
+	said := func(refusals int) (now *control.Conversation) { // with so many refusals one after the other
+		_, _, _ = c.Step(t.Context()) // an error is what the client gets, before the gateway notes it
+		testkit.Eventually(t, "the refusal in the list", func() bool {
+			live.Settle(g)
+			all, err := g.Desk().Conversations(t.Context(), time.Time{})
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%d conversations, %v", len(all), err)
+			}
+			now = all[0]
+			return refusals == 0 && now.Refused == nil || now.Refused != nil && now.Refused.Count == refusals
+		})
+		return now
 	}
 	for range 3 {
-		if c := said(); c.Refused != nil || c.DueIn == 0 {
+		if c := said(0); c.Refused != nil || c.DueIn == 0 {
 			t.Errorf("while the vendor answers: %q", c.Next)
 		}
 	}
 	revoked.Store(true)
 	for n := 1; n <= 3; n++ {
-		c := said()
+		c := said(n)
 		if is := strings.Contains(c.Next, fmt.Sprintf("NO ANSWER, %d times since ", n)) && strings.HasSuffix(c.Next, "401 invalid x-api-key"); is != (n > 1) || is && c.DueIn != 0 {
 			t.Errorf("refusal %d: %q, in %d requests", n, c.Next, c.DueIn)
 		}
@@ -160,12 +164,12 @@ func TestRefusalsAreSaid(t *testing.T) {
 		}
 	}
 	gone.Store(true)
-	if c := said(); !strings.Contains(c.Next, "NO ANSWER, 4 times since ") || !strings.Contains(c.Next, "cannot be reached") {
+	if c := said(4); !strings.Contains(c.Next, "NO ANSWER, 4 times since ") || !strings.Contains(c.Next, "cannot be reached") {
 		t.Errorf("away: %q", c.Next)
 	}
 	gone.Store(false)
 	revoked.Store(false)
-	if c := said(); c.Refused != nil || len(c.Troubles()) > 0 || c.DueIn == 0 {
+	if c := said(0); c.Refused != nil || len(c.Troubles()) > 0 || c.DueIn == 0 {
 		t.Errorf("after an answer: %q, %q", c.Next, c.Troubles())
 	}
 }
