@@ -19,8 +19,6 @@ type Measure struct {
 	// Better is 1 if more is better, -1 if less is better, 0 if neither.
 	Better int    `json:"better"`
 	Doc    string `json:"doc"`
-	// OfOracle reports whether the value of the oracle is an upper bound.
-	OfOracle bool `json:"of_oracle,omitempty"`
 }
 
 // Names of measures that other code uses.
