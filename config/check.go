@@ -67,11 +67,7 @@ func (c *checker) fail(at tree.Position, p tree.Path, f *fault) {
 }
 
 func (c *checker) error(at tree.Position, p tree.Path, f *fault) *Error {
-	return &Error{
-		Origin: c.source(at), Key: p.String(),
-		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
-		id: p.ID(),
-	}
+	return &Error{Origin: c.source(at), Key: p.String(), Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion, id: p.ID()}
 }
 
 // ownPrefix begins the keys of the top level that are the user's: a place for values that YAML's anchors

@@ -313,6 +313,4 @@ func keysAt(p place) []string {
 }
 
 // sections are the keys of the top level that hold named objects.
-var sections = map[string]place{
-	"profiles": inProfile, "modes": inMode, "providers": inProvider, "models": inModel,
-}
+var sections = map[string]place{"profiles": inProfile, "modes": inMode, "providers": inProvider, "models": inModel}

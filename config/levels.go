@@ -260,9 +260,7 @@ func presets() []preset {
 			"min_size":           int64(0),
 			"chain":              []any{"roo_half"},
 		},
-		providers: map[string]map[string]any{
-			"roo_half": {"strategy": "slidingwindow", "settings": map[string]any{"mode": "half"}},
-		},
+		providers: map[string]map[string]any{"roo_half": {"strategy": "slidingwindow", "settings": map[string]any{"mode": "half"}}},
 	}}
 }
 

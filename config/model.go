@@ -78,10 +78,7 @@ func (c *Config) Model(name string) (*Model, error) {
 }
 
 func fromTable(name string, known *catalog.Model) *Model {
-	m := &Model{
-		Name: name, ID: known.ID, Window: known.Window, Output: known.Output,
-		Price: known.Price, Tiers: slices.Clone(known.Tiers),
-	}
+	m := &Model{Name: name, ID: known.ID, Window: known.Window, Output: known.Output, Price: known.Price, Tiers: slices.Clone(known.Tiers)}
 	if f, _ := fieldAt(inModel, "api"); slices.Contains(f.enum, known.Provider) {
 		m.API = known.Provider
 	}

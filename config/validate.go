@@ -95,11 +95,7 @@ func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 			break
 		}
 	}
-	return &Error{
-		Origin: origin, Key: p.String(),
-		Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
-		id: p.ID(),
-	}
+	return &Error{Origin: origin, Key: p.String(), Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion, id: p.ID()}
 }
 
 // There may be thousands of names and of faults: a message lists so many names, so many faults suggest one, and after so many no
@@ -451,7 +447,6 @@ func (v *validator) suspicious(r *Resolved) {
 			size.Group(r.MinSize), size.Group(int(trigger)), by, r.Profile))
 	}
 	if most := r.Model.Output; most > 0 && r.MaxOutput > most {
-		v.warn(r.found["max_output"].at, fmt.Sprintf(
-			"%s answers with %s tokens at most", r.Model.Name, size.Group(most)))
+		v.warn(r.found["max_output"].at, fmt.Sprintf("%s answers with %s tokens at most", r.Model.Name, size.Group(most)))
 	}
 }

@@ -47,10 +47,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	work.Messages = state.Messages
 	start := c.opts.Now()
 	res, err := c.ask(ctx, p, work.Clone())
-	att := Attempt{
-		Provider: p.Name, Duration: c.opts.Now().Sub(start),
-		TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter,
-	}
+	att := Attempt{Provider: p.Name, Duration: c.opts.Now().Sub(start), TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter}
 	if res != nil {
 		att.Usage, att.Steps = plausible(res.Usage), res.Steps
 	}

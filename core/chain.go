@@ -206,10 +206,7 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 
 // skipped is the attempt of a provider that is not needed.
 func skipped(p *NamedProvider, tokens int, onTarget bool) Attempt {
-	att := Attempt{
-		Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed",
-		TokensBefore: tokens, TokensAfter: tokens,
-	}
+	att := Attempt{Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed", TokensBefore: tokens, TokensAfter: tokens}
 	if !onTarget {
 		att.Reason = "not needed: the conversation is within its limit"
 	}

@@ -59,8 +59,7 @@ type postponed struct {
 // request.
 func (p *plan) asksClient() bool {
 	// With structured output, the answer would not be a text.
-	if p.req.s.Observe || p.req.calls || p.repairs || p.req.t.upstream == nil ||
-		!p.req.limits.resolved.client || p.req.parsed.Structured {
+	if p.req.s.Observe || p.req.calls || p.repairs || p.req.t.upstream == nil || !p.req.limits.resolved.client || p.req.parsed.Structured {
 		return false
 	}
 	return p.req.s.Account == AccountClient && !p.req.from.ofPlan

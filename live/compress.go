@@ -302,10 +302,7 @@ func (q *question) resume(ctx context.Context, r *request, own [][]byte) (*compr
 	if p.messages == nil { // any other answer would be refused
 		p.messages = own
 	}
-	a := &compressed{
-		messages: p.messages, changed: p.altered, before: p.state.Estimate(p.original), after: p.tokens,
-		applied: applied(p),
-	}
+	a := &compressed{messages: p.messages, changed: p.altered, before: p.state.Estimate(p.original), after: p.tokens, applied: applied(p)}
 	if p.next == nil {
 		a.replayed = replayed(p, before)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/internal/testkit/growing"
 	"github.com/condensehq/condense/live"
 )
 
@@ -516,11 +515,11 @@ func TestCompressGrowing(t *testing.T) {
 		start()
 		defer func() { stop() }()
 		whole := rapid.Bool().Draw(t, "whole") // or the model and the messages only
-		vendor := &growing.Vendor{}
-		growing.Run(t, vendor, growing.World{
+		vendor := &growingVendor{}
+		runGrowing(t, vendor, growingWorld{
 			Words:   120,
 			Restart: func() { stop(); start() },
-			Send: func(c growing.Call) (growing.Answer, bool) {
+			Send: func(c growingCall) (growingAnswer, bool) {
 				r, err := wire.Parse(wire.Messages, c.Body, nil)
 				if err != nil {
 					t.Fatal(err)

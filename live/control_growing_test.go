@@ -28,7 +28,6 @@ import (
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/internal/testkit/growing"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/registry"
 )
@@ -95,7 +94,7 @@ type ordered struct {
 	pairs  map[[2]int]*[2]*live.Gateway
 	clock  atomic.Int64 // seconds
 	broken atomic.Int32 // a fault
-	vendor *growing.Vendor
+	vendor *growingVendor
 	body   []byte       // the vendor's last answer
 	said   bytes.Buffer // the gateways' warnings in this run
 	log    *slog.Logger
@@ -247,7 +246,7 @@ func (w *ordered) play(t *rapid.T) {
 		ordered: w, t: t, store: w.stores[disk], host: w.hosts[host], named: fmt.Sprint("s", w.runs), faults: map[string]int{},
 		owner: map[string]int{}, asked: map[string]*control.Conversation{}, lost: map[string]bool{},
 	}
-	w.vendor, w.usage = &growing.Vendor{}, stats.Tokens{}
+	w.vendor, w.usage = &growingVendor{}, stats.Tokens{}
 	w.broken.Store(none)
 	w.said.Reset()
 	defer func() {
@@ -265,7 +264,7 @@ func (w *ordered) play(t *rapid.T) {
 	for i := range x.pair { // what earlier runs have counted
 		x.add(i, -1)
 	}
-	growing.Run(t, w.vendor, growing.World{Words: 60, Tenants: true, Restart: x.restart, Ask: x.ask, Send: x.send}, 40)
+	runGrowing(t, w.vendor, growingWorld{Words: 60, Tenants: true, Restart: x.restart, Ask: x.ask, Send: x.send}, 40)
 	for i := range x.pair {
 		x.add(i, 1)
 	}
@@ -381,7 +380,7 @@ func (x *turns) order(c *control.Conversation, n int) {
 
 // send sends a request to the other gateway than the one before, and returns the answer, and whether earlier messages
 // were allowed to change.
-func (x *turns) send(c growing.Call) (growing.Answer, bool) {
+func (x *turns) send(c growingCall) (growingAnswer, bool) {
 	x.seen.Requests++
 	x.clock.Add(1)
 	if !x.unsaved {
@@ -422,11 +421,11 @@ func (x *turns) send(c growing.Call) (growing.Answer, bool) {
 	x.obeyed(c, last, undoneNow > undone)
 	x.seen.Epochs += epochsNow - epochs
 	x.seen.Undone += undoneNow - undone
-	return growing.Answer(answer.Answer), epochsNow > epochs || undoneNow > undone
+	return growingAnswer(answer.Answer), epochsNow > epochs || undoneNow > undone
 }
 
 // obeyed checks what the user has asked for, after a request that may have begun an epoch, or undone one.
-func (x *turns) obeyed(c growing.Call, began *stats.Epoch, undone bool) {
+func (x *turns) obeyed(c growingCall, began *stats.Epoch, undone bool) {
 	client, _ := x.vendor.Last()
 	rolling := lineage.Roll(client.Messages)
 	shown := x.vendor.Shown()
@@ -453,7 +452,7 @@ func (x *turns) obeyed(c growing.Call, began *stats.Epoch, undone bool) {
 }
 
 // served finds the conversation of a request, and checks its orders and those of the others.
-func (x *turns) served(c growing.Call, began *stats.Epoch, undone bool, protected func(session.Protection)) {
+func (x *turns) served(c growingCall, began *stats.Epoch, undone bool, protected func(session.Protection)) {
 	for _, now := range x.conversations() {
 		before, served := x.asked[now.ID], now.Last.Equal(x.now())
 		if tenant, known := x.owner[now.ID]; served && known && tenant != c.Tenant {
@@ -483,7 +482,7 @@ func (x *turns) served(c growing.Call, began *stats.Epoch, undone bool, protecte
 }
 
 // carriedOut checks the order of a conversation with its next request.
-func (x *turns) carriedOut(c growing.Call, before, now *control.Conversation, began *stats.Epoch, undone bool) {
+func (x *turns) carriedOut(c growingCall, before, now *control.Conversation, began *stats.Epoch, undone bool) {
 	o, done := before.Order, now.LastOrder
 	if done != nil && before.LastOrder != nil && done.Number == before.LastOrder.Number {
 		done = nil

@@ -17,12 +17,11 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/internal/testkit/growing"
 	"github.com/condensehq/condense/live"
 )
 
 // TestL2L3L5L6Growing sends what generated clients do through the gateway, over HTTP and with restarts, to a vendor that refuses
-// what the real one refuses. See growing.Vendor for what must never happen.
+// what the real one refuses. See growingVendor for what must never happen.
 func TestL2L3L5L6Growing(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -36,7 +35,7 @@ func TestL2L3L5L6Growing(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	var vendor *growing.Vendor
+	var vendor *growingVendor
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -55,17 +54,17 @@ func TestL2L3L5L6Growing(t *testing.T) {
 	requests, epochs, runs, dir := 0, 0, 0, t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		vendor = &growing.Vendor{}
+		vendor = &growingVendor{}
 		faults := grow(t, host, &live.Options{
 			Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": upstream.URL}},
 			Store:     live.Store{Path: filepath.Join(dir, fmt.Sprint(runs, ".db"))},
 			Reports:   live.Reports{Logger: slog.New(slog.DiscardHandler)},
-		}, vendor, func(_ int, body []byte) growing.Answer {
+		}, vendor, func(_ int, body []byte) growingAnswer {
 			var answer struct{ Answer json.RawMessage }
 			if err := json.Unmarshal(body, &answer); err != nil {
 				t.Fatal(err)
 			}
-			return growing.Answer(answer.Answer)
+			return growingAnswer(answer.Answer)
 		})
 		if len(faults) > 0 {
 			t.Errorf("faults: %v", faults)
@@ -81,7 +80,7 @@ func TestL2L3L5L6Growing(t *testing.T) {
 
 // grow plays a generated client of a gateway, which is restarted now and then, and returns its faults. Answer reads the status and the
 // body that the client gets.
-func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growing.Vendor, answer func(int, []byte) growing.Answer) map[string]int {
+func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growingVendor, answer func(int, []byte) growingAnswer) map[string]int {
 	options.Bounds.Deadline = time.Minute // on a busy machine
 	var g *live.Gateway
 	var s *httptest.Server
@@ -100,10 +99,10 @@ func grow(t *rapid.T, host *condense.Host, options *live.Options, vendor *growin
 	}
 	start()
 	defer func() { stop() }()
-	growing.Run(t, vendor, growing.World{
+	runGrowing(t, vendor, growingWorld{
 		Words:   120,
 		Restart: func() { stop(); start() },
-		Send: func(c growing.Call) (growing.Answer, bool) {
+		Send: func(c growingCall) (growingAnswer, bool) {
 			before := g.Stats().EpochCount
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages", bytes.NewReader(c.Body))
 			if err != nil {

@@ -88,9 +88,7 @@ func (r *request) begin(j *job.Job, leave func(), run func(context.Context) (*jo
 		}
 		return p, err
 	}
-	return r.claim.Prepare(r.g.life, &r.g.background, session.Preparation{
-		Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order,
-	})
+	return r.claim.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language

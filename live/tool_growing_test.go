@@ -19,14 +19,13 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/internal/testkit/growing"
 	"github.com/condensehq/condense/live"
 )
 
 // A recaller is a model that recalls before some of its answers. It knows which, and wants the pair in front of each of them for as
 // long as the answer itself is sent.
 type recaller struct {
-	vendor   *growing.Vendor
+	vendor   *growingVendor
 	recalled map[string]bool   // by the names of answers
 	led      map[string]string // the answer that a pair is in front of
 	requests int
@@ -151,13 +150,13 @@ func TestRecallToolGrowing(t *testing.T) {
 	epochs, answered, runs, dir := 0, 0, 0, t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		model = &recaller{vendor: &growing.Vendor{Tool: true}, recalled: map[string]bool{}, led: map[string]string{}}
+		model = &recaller{vendor: &growingVendor{Tool: true}, recalled: map[string]bool{}, led: map[string]string{}}
 		faults := grow(t, host, &live.Options{
 			Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": upstream.URL}},
 			Store:     live.Store{Path: filepath.Join(dir, fmt.Sprint(runs, ".db"))},
 			Reports:   live.Reports{Logger: slog.New(slog.NewTextHandler(&model.log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
 			Recall:    live.Recall{Tool: true},
-		}, model.vendor, func(status int, text []byte) growing.Answer {
+		}, model.vendor, func(status int, text []byte) growingAnswer {
 			if status != http.StatusOK {
 				t.Fatalf("status %d: %s", status, text)
 			}
@@ -165,7 +164,7 @@ func TestRecallToolGrowing(t *testing.T) {
 				t.Fatalf("the client sees the tool: %s", text)
 			}
 			_, content, _ := strings.Cut(string(text), `"content":`)
-			return growing.Answer(`{"role":"assistant","content":` + content)
+			return growingAnswer(`{"role":"assistant","content":` + content)
 		})
 		if model.vendor.Past > 0 {
 			// Without the tool, a model thought before an answer to a request that another branch sent with it: the two look the

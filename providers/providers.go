@@ -12,13 +12,7 @@ import (
 
 // Builtin returns the strategies that come with condense.
 func Builtin() []registry.Strategy {
-	return []registry.Strategy{
-		smart.Handover(),
-		native.Strategy(),
-		slidingwindow.Strategy(),
-		smart.Strategy(),
-		vendor.Strategy(),
-	}
+	return []registry.Strategy{smart.Handover(), native.Strategy(), slidingwindow.Strategy(), smart.Strategy(), vendor.Strategy()}
 }
 
 // Chain returns the chain for programs whose configuration names none: the best one without cost and without a

@@ -8,11 +8,11 @@ internal/live/tenant cmd/condense/internal/hook'
 
 # Of live, with the detector: the tests with several clients or events at once, found by their words, each of generated clients (five
 # instead of forty), and these. What one client does alone, each of them does too; so do those of two
-# other generators. A test of memory is about memory, and one of processors about processors.
+# other generators. A test of memory is about memory, one of processors about processors, and that of lineages has one goroutine.
 raced="TestRestart TestSocketDrains $(awk '
 	/^func Test/ { split($2, name, "("); test = name[1] }
 	/^}/ { test = "" }
-	test && test !~ /^Test(Memory|CompressGrowing|RecallToolGrowing|ForgottenTenant|TurnsBoundProcessors)/ && /(^|[^a-zA-Z])go func|\.Go\(|WaitGroup|together\(|startAlone\(|limited\(|silent\(|rapid\.Check\(/ { print test }
+	test && test !~ /^Test(Memory|CompressGrowing|RecallToolGrowing|ForgottenTenant|TurnsBoundProcessors|L2L3L6Lineages)/ && /(^|[^a-zA-Z])go func|\.Go\(|WaitGroup|together\(|startAlone\(|limited\(|silent\(|rapid\.Check\(/ { print test }
 ' live/*_test.go | sort -u)"
 pattern=
 for test in $raced; do

@@ -79,10 +79,7 @@ type Exceptions struct {
 // Default returns the recommended rule for a window, in tokens. The decision record on
 // policy has the sources of the numbers.
 func Default(window int) Rule {
-	return Rule{
-		Window: window, Buffer: 10, Auto: true, Threshold: 80,
-		MinGain: 10, MinNewTokens: floorInt(percentOf(5, window)),
-	}
+	return Rule{Window: window, Buffer: 10, Auto: true, Threshold: 80, MinGain: 10, MinNewTokens: floorInt(percentOf(5, window))}
 }
 
 // Validate reports every field that is out of range, joined. Each text begins with the

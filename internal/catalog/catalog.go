@@ -177,10 +177,7 @@ var table = sync.OnceValue(func() *parsed {
 	if err := json.Unmarshal(tableJSON, &file); err != nil {
 		panic("catalog: table.json: " + err.Error()) // embedded and tested; cannot happen in a build that passed
 	}
-	t := &parsed{
-		byProvider: map[string][]*Model{},
-		byID:       map[string]*Model{},
-	}
+	t := &parsed{byProvider: map[string][]*Model{}, byID: map[string]*Model{}}
 	for _, p := range order {
 		for _, r := range file.Providers[p] {
 			m := &Model{Provider: p, ID: r.ID, Window: r.Window, Output: r.Output, Price: price(r.Price)}

@@ -63,10 +63,7 @@ func webpSize(b [30]byte) image.Config {
 	const bits14 = 1<<14 - 1
 	switch string(b[12:16]) {
 	case "VP8 ": // lossy: two times 14 bits, after a start code
-		return image.Config{
-			Width:  int(binary.LittleEndian.Uint16(b[26:]) & bits14),
-			Height: int(binary.LittleEndian.Uint16(b[28:]) & bits14),
-		}
+		return image.Config{Width: int(binary.LittleEndian.Uint16(b[26:]) & bits14), Height: int(binary.LittleEndian.Uint16(b[28:]) & bits14)}
 	case "VP8L": // lossless: two times 14 bits in a row, less one
 		x := binary.LittleEndian.Uint32(b[21:])
 		return image.Config{Width: int(x&bits14) + 1, Height: int(x>>14&bits14) + 1}

@@ -45,9 +45,7 @@ func scanCFamily(name string) func(*language, string) []Definition {
 		p.scope(0, len(p.toks), 0, "")
 		for _, m := range x.macros {
 			text := strings.TrimSpace(strings.TrimSpace(src[m.pos+1 : m.end])[len("define"):])
-			p.defs = append(p.defs, found{
-				name: text[:wordEnd(text)], kind: "macro", start: m.pos, body: m.pos, end: m.end - 1,
-			})
+			p.defs = append(p.defs, found{name: text[:wordEnd(text)], kind: "macro", start: m.pos, body: m.pos, end: m.end - 1})
 		}
 		return definitions(src, p.defs)
 	}

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 
-
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"

@@ -139,10 +139,7 @@ func endpoint(base, path string) (*url.URL, error) {
 func (o *Options) info() model.Info {
 	name := o.Name
 	name = cmp.Or(name, o.ID)
-	return model.Info{
-		Name: name, Window: o.Window, MaxOutput: o.MaxOutput, Images: o.Images,
-		Price: o.Price, Tiers: o.Tiers, Free: o.Free,
-	}
+	return model.Info{Name: name, Window: o.Window, MaxOutput: o.MaxOutput, Images: o.Images, Price: o.Price, Tiers: o.Tiers, Free: o.Free}
 }
 
 // backoff returns how long to wait after the given number of attempts. A wait that the vendor

@@ -245,10 +245,7 @@ func (r *Models) Signature(agent, name string) string {
 }
 
 // clients open models, by the name of their API in the configuration.
-var clients = map[string]func(remote.Options) (*remote.Client, error){
-	"anthropic": anthropic.New,
-	"openai":    openai.New,
-}
+var clients = map[string]func(remote.Options) (*remote.Client, error){"anthropic": anthropic.New, "openai": openai.New}
 
 func (r *Models) open(name string) (model.Generator, error) {
 	m, err := r.find(name)

@@ -181,9 +181,7 @@ func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) 
 const maxLine = 8 << 10
 
 // levels are the levels at which a plugin may log.
-var levels = map[string]slog.Level{
-	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
-}
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // logLevel returns the lowest level that the host's log records.
 func (c *call) logLevel(ctx context.Context) string {

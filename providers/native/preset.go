@@ -49,10 +49,7 @@ var presets = []preset{
 		Doc:      "The first message, the summary of the middle, the last three messages, with the call of a result.",
 		Source:   "Roo-Code until January 2026",
 		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, KeepFirst: 1, RecentMessages: 3, UserWordsShare: 0.25},
-		style: style{
-			prompt: handoverPrompt, promptInSystem: true, role: core.RoleAssistant,
-			readFirst: true, clipChars: clipChars,
-		},
+		style:    style{prompt: handoverPrompt, promptInSystem: true, role: core.RoleAssistant, readFirst: true, clipChars: clipChars},
 	},
 	{
 		Name:     "rolling",

@@ -37,10 +37,7 @@ func with(name, settings string) PassConfig {
 
 // presets makes the documentation too: docs/smart.md is generated from it.
 var presets = []preset{
-	{
-		name: "lossless", doc: "what is repeated, stale or empty goes; nothing that appears only once is touched",
-		land: 1, passes: lossless,
-	},
+	{name: "lossless", doc: "what is repeated, stale or empty goes; nothing that appears only once is touched", land: 1, passes: lossless},
 	{
 		name: "gentle", doc: "the lines with the lowest expected use, and no more than the target requires: for targets of 80 to 95 %, at which little but repeated lines has to go",
 		land: 1, passes: []PassConfig{{Pass: "layout", Always: true}, with("value", `{}`)},

@@ -1,12 +1,32 @@
 package lineage_test
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense/internal/live/lineage"
 )
+
+// TestMain runs more random cases than rapid does by default, because the rare ones need hundreds.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	checks := "600"
+	if testing.Short() {
+		checks = "200"
+	}
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "rapid.checks" {
+			checks = f.Value.String()
+		}
+	})
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // TestHonestReportsStay: whatever part of a growing prompt a cache serves, an honest report is never corrected; one that counts
 // the cached part twice is, after some requests.

@@ -47,9 +47,7 @@ const (
 	SpeaksPass      = "pass" // another API, which the gateway does not interpret
 )
 
-var spoken = []string{
-	SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, SpeaksBedrock, SpeaksPass,
-}
+var spoken = []string{SpeaksAnthropic, SpeaksOpenAI, speaksBoth, speaksGemini, speaksVertex, speaksAzure, SpeaksBedrock, SpeaksPass}
 
 // vendorsOf are the vendors whose paths an upstream takes, by its protocol.
 var vendorsOf = map[string][]wire.Vendor{
@@ -65,9 +63,7 @@ var vendorsOf = map[string][]wire.Vendor{
 // fixed holds the protocols of the upstreams that exist without configuration; usual the protocols that names suggest.
 var (
 	fixed = map[string]string{"anthropic": SpeaksAnthropic, "openai": SpeaksOpenAI, ChatGPT: SpeaksOpenAI}
-	usual = map[string]string{
-		"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "bedrock": SpeaksBedrock,
-	}
+	usual = map[string]string{"gemini": speaksGemini, "vertex": speaksVertex, "azure": speaksAzure, "bedrock": SpeaksBedrock}
 )
 
 // NameRule matches names of upstreams, profiles and modes.

@@ -166,9 +166,7 @@ func failedFrame(status int, body []byte) []byte {
 }
 
 // pingFrames are frames that say nothing: Anthropic's ping. Converse has none.
-var pingFrames = map[API][]byte{
-	Messages: newFrame("event", eventKind, "chunk", []byte(`{"bytes":"eyJ0eXBlIjoicGluZyJ9"}`)),
-}
+var pingFrames = map[API][]byte{Messages: newFrame("event", eventKind, "chunk", []byte(`{"bytes":"eyJ0eXBlIjoicGluZyJ9"}`))}
 
 // frameEnd returns the length of the first frame of data; 0 if it is incomplete. What is no frame is one piece.
 func frameEnd(data []byte) int {

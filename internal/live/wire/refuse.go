@@ -50,9 +50,7 @@ func AmazonError(status int) string {
 
 // foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message.
 // Others have OpenAI's.
-var foreignErrors = map[Vendor]string{
-	Azure: `{"error":{"code":"404","message":?}}`,
-}
+var foreignErrors = map[Vendor]string{Azure: `{"error":{"code":"404","message":?}}`}
 
 // forms are the APIs whose errors the clients of vendors read. Others have OpenAI's.
 var forms = map[Vendor]API{Anthropic: Messages, Google: Gemini, Vertex: Gemini, Amazon: Converse}

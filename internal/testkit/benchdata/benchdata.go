@@ -47,12 +47,8 @@ func (w *writer) turn(turn int) []core.Message {
 	id := fmt.Sprintf("toolu_%06d", turn)
 	return []core.Message{
 		{Role: core.RoleUser, Parts: []core.Part{core.Text(ask)}},
-		{Role: core.RoleAssistant, Parts: []core.Part{
-			core.Text(say), core.ToolCall{ID: id, Name: "read_file", Args: r.args},
-		}},
-		{Role: core.RoleUser, Parts: []core.Part{
-			core.ToolResult{CallID: id, Content: []core.Part{core.Text(r.content)}},
-		}},
+		{Role: core.RoleAssistant, Parts: []core.Part{core.Text(say), core.ToolCall{ID: id, Name: "read_file", Args: r.args}}},
+		{Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(r.content)}}}},
 		{Role: core.RoleAssistant, Parts: []core.Part{core.Text(answer)}},
 	}
 }
@@ -71,10 +67,7 @@ func (w *writer) read(turn int) read {
 		return w.reads[w.rand.IntN(len(w.reads))]
 	}
 	line := 1 + 40*w.rand.IntN(20)
-	r := read{
-		args:    fmt.Sprintf(`{"path":"%s","offset":%d,"limit":40}`, w.path(turn), line),
-		content: w.source(1100),
-	}
+	r := read{args: fmt.Sprintf(`{"path":"%s","offset":%d,"limit":40}`, w.path(turn), line), content: w.source(1100)}
 	w.reads = append(w.reads, r)
 	return r
 }

@@ -29,13 +29,7 @@ import (
 )
 
 // Codec is the format.
-var Codec = codec.Codec{
-	Name:   "aider",
-	Doc:    "aider chat: .aider.chat.history.md",
-	Tool:   "aider",
-	Detect: detect,
-	Read:   read,
-}
+var Codec = codec.Codec{Name: "aider", Doc: "aider chat: .aider.chat.history.md", Tool: "aider", Detect: detect, Read: read}
 
 const (
 	started = "# aider chat started at "

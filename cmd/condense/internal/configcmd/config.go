@@ -23,9 +23,7 @@ import (
 
 // Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{
-		providersCommand(a), configCommand(a), trustCommand(a),
-	}
+	return []*cobra.Command{providersCommand(a), configCommand(a), trustCommand(a)}
 }
 
 func configCommand(a *cli.App) *cobra.Command {
@@ -42,10 +40,7 @@ where each value comes from.`,
 		Args: cli.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(
-		configInitCommand(a), configCheckCommand(a), configShowCommand(a),
-		configExplainCommand(a), configSchemaCommand(a),
-	)
+	cmd.AddCommand(configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configSchemaCommand(a))
 	return cmd
 }
 

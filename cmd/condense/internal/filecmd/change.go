@@ -210,8 +210,7 @@ in the view again. Name the message by its ID or by its number in the recorded c
 				if err := d.Journal.Rewind(id); err != nil {
 					return err
 				}
-				term.Printf(a.Stderr, "rewound to message %s: %s messages in view, %s before\n",
-					id, size.Group(d.Journal.Len()), size.Group(before))
+				term.Printf(a.Stderr, "rewound to message %s: %s messages in view, %s before\n", id, size.Group(d.Journal.Len()), size.Group(before))
 				if cli.RecordRewinds[d.Format] {
 					term.Printf(a.Stderr, "'condense undo --rewind' restores what was dropped\n")
 				}
@@ -291,8 +290,7 @@ func undo(a *cli.App, d *transcript.Document, name string) error {
 	if err := d.Journal.Undo(id); err != nil {
 		return err
 	}
-	term.Printf(a.Stderr, "condensation %s undone: %s messages in view, %s before\n",
-		id, size.Group(d.Journal.Len()), size.Group(before))
+	term.Printf(a.Stderr, "condensation %s undone: %s messages in view, %s before\n", id, size.Group(d.Journal.Len()), size.Group(before))
 	return nil
 }
 

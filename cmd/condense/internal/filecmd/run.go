@@ -102,9 +102,7 @@ func (s *selection) open(ctx context.Context, cmd *cobra.Command, a *cli.App) (*
 		return nil, err
 	}
 	s.config, s.resolved = c, r
-	flags := config.Override{
-		Window: int(s.window), MaxOutput: int(s.maxOutput), Tokenizer: s.tokenizer, Originals: s.originals,
-	}
+	flags := config.Override{Window: int(s.window), MaxOutput: int(s.maxOutput), Tokenizer: s.tokenizer, Originals: s.originals}
 	if s.provider != "" {
 		chosen, err := s.chosen(cmd, c)
 		if err != nil {

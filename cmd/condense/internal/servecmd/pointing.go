@@ -209,10 +209,7 @@ var points = map[string]Point{
   pi.registerProvider("openai", { baseUrl: "{openai}" });
 }
 `,
-		Settings: []Settings{{
-			Path: "~/.pi/agent/models.json", Dir: "PI_CODING_AGENT_DIR", Format: "json",
-			Keys: piKeys,
-		}},
+		Settings: []Settings{{Path: "~/.pi/agent/models.json", Dir: "PI_CODING_AGENT_DIR", Format: "json", Keys: piKeys}},
 	},
 	"gemini": {
 		Own: &Own{

@@ -1,4 +1,4 @@
-package growing
+package live_test
 
 import (
 	"bytes"
@@ -16,30 +16,30 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// An Answer is the raw message of the model.
-type Answer []byte
+// A growingAnswer is the raw message of the model.
+type growingAnswer []byte
 
-// A Shape is the form of the next answer.
-type Shape struct {
+// A growingShape is the form of the next answer.
+type growingShape struct {
 	Calls       int
 	Think, Text bool
 }
 
-// A Vendor answers requests of the Messages API and checks the real vendor's rules: calls and results, roles, cache
+// A growingVendor answers requests of the Messages API and checks the real vendor's rules: calls and results, roles, cache
 // markers, and that thinking of a bound model was written after exactly the messages before it. It also checks that
 // nothing changes in the messages already sent except cache markers, which would be expensive, and that a request has
 // nothing that its client did not send, which a real vendor cannot know. The zero value is ready. It is not for
 // concurrent use.
-type Vendor struct {
-	Next Shape
+type growingVendor struct {
+	Next growingShape
 	Tool bool // a tool that is not the client's is expected, and messages with its results
 
 	answers int
-	call    Call
+	call    growingCall
 	client  *wire.Request
 	got     *wire.Request // the request received for the call
 	fault   error
-	sent    []exchange
+	sent    []growingExchange
 	last    map[int]int // the last exchange of a branch, by branch
 	words   map[string][]string
 	bared   map[string]string
@@ -49,8 +49,8 @@ type Vendor struct {
 	Past                       int // answers to requests that did not go through the gateway
 }
 
-// An exchange is a client's request, and the request that arrived.
-type exchange struct {
+// A growingExchange is a client's request, and the request that arrived.
+type growingExchange struct {
 	tenant int
 	model  string
 	sent   []wire.Hash
@@ -59,20 +59,20 @@ type exchange struct {
 	cut    int          // messages of the client that were sent in another form, or after which one was, at most
 }
 
-func (v *Vendor) parse(body []byte) (*wire.Request, error) {
+func (v *growingVendor) parse(body []byte) (*wire.Request, error) {
 	if v.cache == nil {
 		v.cache = wire.NewCache(nil)
 	}
 	return wire.Parse(wire.Messages, body, &wire.Options{Cache: v.cache})
 }
 
-func (v *Vendor) expect(call Call) {
+func (v *growingVendor) expect(call growingCall) {
 	v.call, v.got, v.fault = call, nil, nil
 	v.client, v.fault = v.parse(call.Body)
 }
 
 // Answer receives a request and returns the answer, or an error if the real vendor would refuse it.
-func (v *Vendor) Answer(body []byte) (Answer, error) {
+func (v *growingVendor) Answer(body []byte) (growingAnswer, error) {
 	r, err := v.accept(body)
 	if err != nil {
 		v.fault = errors.Join(v.fault, err)
@@ -83,34 +83,34 @@ func (v *Vendor) Answer(body []byte) (Answer, error) {
 }
 
 // Check returns the error with which the real vendor would refuse a request.
-func (v *Vendor) Check(body []byte) error {
+func (v *growingVendor) Check(body []byte) error {
 	_, err := v.accept(body)
 	return err
 }
 
 // accept reads a request that the real vendor would take.
-func (v *Vendor) accept(body []byte) (*wire.Request, error) {
+func (v *growingVendor) accept(body []byte) (*wire.Request, error) {
 	r, err := v.parse(body)
 	if err != nil {
 		return nil, err
 	}
-	return r, check(r)
+	return r, growingCheck(r)
 }
 
 // Own reports whether the last request arrived as its client sent it, but for cache markers and thinking.
-func (v *Vendor) Own() bool {
+func (v *growingVendor) Own() bool {
 	same := func(a, b wire.Message) bool { return v.bare(a.Raw) == v.bare(b.Raw) }
 	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, same)
 }
 
 // Identical reports whether the last request arrived as its client sent it, but for cache markers.
-func (v *Vendor) Identical() bool {
+func (v *growingVendor) Identical() bool {
 	same := func(a, b wire.Message) bool { return string(wire.Unmark(a.Raw)) == string(wire.Unmark(b.Raw)) }
 	return v.got != nil && slices.EqualFunc(v.got.Messages, v.client.Messages, same)
 }
 
 // past answers a request that bypasses the gateway, without checks.
-func (v *Vendor) past(body []byte) Answer {
+func (v *growingVendor) past(body []byte) growingAnswer {
 	r, err := v.parse(body)
 	if err != nil {
 		panic(err) // the generator's own fault
@@ -120,7 +120,7 @@ func (v *Vendor) past(body []byte) Answer {
 }
 
 // settle checks the request that arrived for the call.
-func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
+func (v *growingVendor) settle(t *rapid.T, call growingCall, epoch bool) {
 	t.Helper()
 	switch {
 	case v.fault != nil:
@@ -128,7 +128,7 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	case v.got == nil:
 		t.Fatalf("%s on branch %d: nothing arrived", call.Kind, call.Branch)
 	}
-	e := exchange{tenant: call.Tenant, model: call.Model, bodies: [2]wire.Hash{hash(v.client.Body), hash(v.got.Body)}}
+	e := growingExchange{tenant: call.Tenant, model: call.Model, bodies: [2]wire.Hash{growingHash(v.client.Body), growingHash(v.got.Body)}}
 	for i := range v.client.Messages {
 		e.sent = append(e.sent, v.client.Messages[i].Hash)
 	}
@@ -169,17 +169,17 @@ func (v *Vendor) settle(t *rapid.T, call Call, epoch bool) {
 	v.sent = append(v.sent, e)
 }
 
-var words = regexp.MustCompile(`\b(?:(?:tok|ans)\d+[._]|call\d+)`) // words that were cut are of no conversation
+var growingWords = regexp.MustCompile(`\b(?:(?:tok|ans)\d+[._]|call\d+)`) // words that were cut are of no conversation
 
 // wordsOf returns the words that a message has of one conversation. Each message is looked at once, though it is in
 // many requests.
-func (v *Vendor) wordsOf(message []byte) []string {
+func (v *growingVendor) wordsOf(message []byte) []string {
 	found, ok := v.words[string(message)]
 	if !ok {
 		if v.words == nil {
 			v.words = map[string][]string{}
 		}
-		found = words.FindAllString(string(message), -1)
+		found = growingWords.FindAllString(string(message), -1)
 		v.words[string(message)] = found
 	}
 	return found
@@ -187,7 +187,7 @@ func (v *Vendor) wordsOf(message []byte) []string {
 
 // untouched checks that nothing but messages was changed, and those only that are not the client's own: the cut is the
 // number of messages at the front that may differ.
-func (v *Vendor) untouched(t *rapid.T, call Call, e exchange) {
+func (v *growingVendor) untouched(t *rapid.T, call growingCall, e growingExchange) {
 	t.Helper()
 	if v.Tool {
 		return
@@ -205,7 +205,7 @@ func (v *Vendor) untouched(t *rapid.T, call Call, e exchange) {
 }
 
 // Shown reports, for each message of the client's last request, whether it arrived verbatim, in any message.
-func (v *Vendor) Shown() []bool {
+func (v *growingVendor) Shown() []bool {
 	arrived := map[string]bool{}
 	for i := range v.got.Messages {
 		arrived[v.bare(v.got.Messages[i].Raw)] = true
@@ -219,8 +219,8 @@ func (v *Vendor) Shown() []bool {
 }
 
 // contained reports whether all texts and calls of a message are in messages that arrived.
-func (v *Vendor) contained(m *wire.Message) bool {
-	for _, text := range texts.FindAll(m.Raw, -1) {
+func (v *growingVendor) contained(m *wire.Message) bool {
+	for _, text := range textBlocks.FindAll(m.Raw, -1) {
 		if !slices.ContainsFunc(v.got.Messages, func(m wire.Message) bool { return bytes.Contains(m.Raw, text) }) {
 			return false
 		}
@@ -231,15 +231,15 @@ func (v *Vendor) contained(m *wire.Message) bool {
 }
 
 // Last returns the client's last request, and the one that arrived; nil if none did.
-func (v *Vendor) Last() (client, arrived *wire.Request) { return v.client, v.got }
+func (v *growingVendor) Last() (client, arrived *wire.Request) { return v.client, v.got }
 
-var texts = regexp.MustCompile(`"text":"[^"]*"`)
+var textBlocks = regexp.MustCompile(`"text":"[^"]*"`)
 
 // held returns how many messages of p were sent again in e. Without their thinking for another model, which has nothing in its
 // cache and may refuse the thinking that p had.
-func (v *Vendor) held(p, e exchange) int {
+func (v *growingVendor) held(p, e growingExchange) int {
 	if p.model == e.model {
-		return common(p.view, e.view)
+		return commonFront(p.view, e.view)
 	}
 	n := 0
 	for n < min(len(p.view), len(e.view)) && v.bare([]byte(p.view[n])) == v.bare([]byte(e.view[n])) {
@@ -250,7 +250,7 @@ func (v *Vendor) held(p, e exchange) int {
 
 // unchanged checks that earlier messages were sent again unchanged. A branch that continues has the view of its last
 // request; a branch that goes back or divides has the view of a request with which it shares the most messages.
-func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
+func (v *growingVendor) unchanged(t *rapid.T, call growingCall, e growingExchange) {
 	t.Helper()
 	candidates, longest := v.of(call.Tenant), 0
 	i, ok := v.before(call, e.sent)
@@ -258,7 +258,7 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		candidates, longest = v.sent[i:i+1], len(v.sent[i].sent)
 	} else {
 		for _, p := range candidates {
-			if n := common(p.sent, e.sent); n < p.cut || n == p.cut && n == len(e.sent) && n < len(p.sent) {
+			if n := commonFront(p.sent, e.sent); n < p.cut || n == p.cut && n == len(e.sent) && n < len(p.sent) {
 				continue // it went back to a replaced message
 			} else if n > longest {
 				longest = n
@@ -266,7 +266,7 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		}
 	}
 	if longest == 0 {
-		if len(e.view) != len(e.sent) && !slices.ContainsFunc(candidates, func(p exchange) bool { return common(p.sent, e.sent) > 0 }) {
+		if len(e.view) != len(e.sent) && !slices.ContainsFunc(candidates, func(p growingExchange) bool { return commonFront(p.sent, e.sent) > 0 }) {
 			t.Fatalf("%s on branch %d: a new conversation was shortened: %q", call.Kind, call.Branch, e.view)
 		}
 		return
@@ -275,13 +275,13 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 		t.Fatalf("%s on branch %d: the same request has another form\nclient: %s\nsent: %s", call.Kind, call.Branch, call.Body, v.got.Body)
 	}
 	for _, p := range candidates {
-		if n := common(p.sent, e.sent); n >= longest && len(e.view)-v.held(p, e) <= len(e.sent)-n {
+		if n := commonFront(p.sent, e.sent); n >= longest && len(e.view)-v.held(p, e) <= len(e.sent)-n {
 			return
 		}
 	}
 	var before []string
 	for _, p := range candidates {
-		if common(p.sent, e.sent) >= longest {
+		if commonFront(p.sent, e.sent) >= longest {
 			before = p.view
 		}
 	}
@@ -290,15 +290,15 @@ func (v *Vendor) unchanged(t *rapid.T, call Call, e exchange) {
 
 // before returns the index of the exchange that a call surely continues. Another branch that has the same messages may
 // have been condensed since its last one; the two look the same.
-func (v *Vendor) before(call Call, sent []wire.Hash) (i int, ok bool) {
+func (v *growingVendor) before(call growingCall, sent []wire.Hash) (i int, ok bool) {
 	i, ok = v.last[call.Branch]
-	return i, ok && call.Again && !slices.ContainsFunc(v.sent[i+1:], func(p exchange) bool {
-		return p.tenant == call.Tenant && common(p.sent, sent) >= len(v.sent[i].sent)
+	return i, ok && call.Again && !slices.ContainsFunc(v.sent[i+1:], func(p growingExchange) bool {
+		return p.tenant == call.Tenant && commonFront(p.sent, sent) >= len(v.sent[i].sent)
 	})
 }
 
 // Continues reports whether the client's last request can only be the next one of its branch.
-func (v *Vendor) Continues() bool {
+func (v *growingVendor) Continues() bool {
 	var sent []wire.Hash
 	for i := range v.client.Messages {
 		sent = append(sent, v.client.Messages[i].Hash)
@@ -308,15 +308,15 @@ func (v *Vendor) Continues() bool {
 }
 
 // of returns the exchanges of a tenant.
-func (v *Vendor) of(tenant int) []exchange {
-	if !slices.ContainsFunc(v.sent, func(e exchange) bool { return e.tenant != tenant }) {
+func (v *growingVendor) of(tenant int) []growingExchange {
+	if !slices.ContainsFunc(v.sent, func(e growingExchange) bool { return e.tenant != tenant }) {
 		return v.sent
 	}
-	return slices.DeleteFunc(slices.Clone(v.sent), func(e exchange) bool { return e.tenant != tenant })
+	return slices.DeleteFunc(slices.Clone(v.sent), func(e growingExchange) bool { return e.tenant != tenant })
 }
 
 // bare returns a message without cache markers and thinking.
-func (v *Vendor) bare(message []byte) string {
+func (v *growingVendor) bare(message []byte) string {
 	found, ok := v.bared[string(message)]
 	if !ok {
 		if v.bared == nil {
@@ -328,12 +328,12 @@ func (v *Vendor) bare(message []byte) string {
 	return found
 }
 
-func hash(body []byte) wire.Hash {
+func growingHash(body []byte) wire.Hash {
 	sum := sha256.Sum256(body)
 	return wire.Hash(sum[:len(wire.Hash{})])
 }
 
-func common[E comparable](a, b []E) int {
+func commonFront[E comparable](a, b []E) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -342,13 +342,13 @@ func common[E comparable](a, b []E) int {
 }
 
 // answer writes the model's answer, with thinking that is signed over the messages before it.
-func (v *Vendor) answer(r *wire.Request) Answer {
+func (v *growingVendor) answer(r *wire.Request) growingAnswer {
 	v.answers++
 	var blocks []string
 	if v.Next.Think {
 		signature := "free"
-		if r.Model == Bound {
-			signature = sign(r, len(r.Messages))
+		if r.Model == boundModel {
+			signature = growingSign(r, len(r.Messages))
 		}
 		blocks = append(blocks, fmt.Sprintf(`{"type":"thinking","thinking":"","signature":%q}`, signature))
 	}
@@ -358,12 +358,12 @@ func (v *Vendor) answer(r *wire.Request) Answer {
 	for i := range v.Next.Calls {
 		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_use","id":"call%d0%d","name":"Bash","input":{"command":"ls"}}`, v.answers, i))
 	}
-	return Answer(`{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]}`)
+	return growingAnswer(`{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]}`)
 }
 
-// sign returns the signature of thinking in message n: a hash of the head and of all messages before it, without
+// growingSign returns the signature of thinking in message n: a hash of the head and of all messages before it, without
 // their thinking and markers. Without their thinking, because a vendor accepts that older thinking is left out.
-func sign(r *wire.Request, n int) string {
+func growingSign(r *wire.Request, n int) string {
 	h := sha256.New()
 	h.Write(r.Head[:])
 	for i := range n {
@@ -374,9 +374,9 @@ func sign(r *wire.Request, n int) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// signatureOf returns the signature that a bound model has to check; empty if there is none.
-func signatureOf(r *wire.Request, message []byte) string {
-	if r.Model != Bound {
+// growingSignature returns the signature that a bound model has to check; empty if there is none.
+func growingSignature(r *wire.Request, message []byte) string {
+	if r.Model != boundModel {
 		return ""
 	}
 	_, after, _ := bytes.Cut(message, []byte(`"signature":"`))
@@ -384,8 +384,8 @@ func signatureOf(r *wire.Request, message []byte) string {
 	return string(signature)
 }
 
-// check reports the fault for which the vendor would refuse r.
-func check(r *wire.Request) error {
+// growingCheck reports the fault for which the vendor would refuse r.
+func growingCheck(r *wire.Request) error {
 	if len(r.Messages) == 0 {
 		return errors.New("no messages")
 	}
@@ -427,7 +427,7 @@ func check(r *wire.Request) error {
 			seen[id] = true
 			open = append(open, id)
 		}
-		if s := signatureOf(r, m.Raw); s != "" && s != "free" && s != sign(r, i) {
+		if s := growingSignature(r, m.Raw); s != "" && s != "free" && s != growingSign(r, i) {
 			return fmt.Errorf("message %d: invalid signature in thinking block: it is bound to a different conversation", i)
 		}
 	}
@@ -438,13 +438,13 @@ func check(r *wire.Request) error {
 		return fmt.Errorf("%d blocks with cache_control, at most 4 are allowed", markers)
 	}
 	if r.Thinking == "enabled" {
-		return openTurn(r)
+		return growingOpenTurn(r)
 	}
 	return nil
 }
 
-// openTurn checks that a turn of tool calls that is not over begins with thinking.
-func openTurn(r *wire.Request) error {
+// growingOpenTurn checks that a turn of tool calls that is not over begins with thinking.
+func growingOpenTurn(r *wire.Request) error {
 	first := -1
 	for i, m := range slices.Backward(r.Messages) {
 		if m.Role == "user" && len(m.Results) == 0 {

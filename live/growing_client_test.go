@@ -1,7 +1,4 @@
-// Package growing simulates, by random draws, the clients of a vendor over many requests of conversations, and the
-// vendor, which checks every request. Tests put the gateway between the two, which replaces messages. It is for tests
-// only.
-package growing
+package live_test
 
 import (
 	"bytes"
@@ -11,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Call is one request of a client.
-type Call struct {
+// A growingCall is one request of a client.
+type growingCall struct {
 	Kind   string // the client's action: grow, retry, rewind, fork, agent, compaction, side, bypass
 	Branch int    // which conversation of the client it is for
 	Again  bool   // the messages that this branch sent last are a prefix of these, or are the same
@@ -21,11 +18,11 @@ type Call struct {
 	Body   []byte // a request of the Messages API
 }
 
-// A World is the environment of a run.
-type World struct {
+// A growingWorld is the environment of a run.
+type growingWorld struct {
 	// Send forwards the call to the vendor and returns its answer. Epoch reports whether earlier messages were
 	// allowed to change.
-	Send    func(Call) (answer Answer, epoch bool)
+	Send    func(growingCall) (answer growingAnswer, epoch bool)
 	Restart func()      // the gateway ends and starts again; nil if it cannot
 	Epoch   func(n int) // the next request is to be condensed, n is random; nil if it cannot
 	Ask     func(n int) // the user asks for something between two requests, n is random; nil if that cannot be
@@ -35,11 +32,11 @@ type World struct {
 
 // Models that bind thinking to the messages before it, and models that do not.
 const (
-	Bound   = "claude-opus-5-5"
-	Unbound = "claude-sonnet-4-5"
+	boundModel   = "claude-opus-5-5"
+	unboundModel = "claude-sonnet-4-5"
 )
 
-type branch struct {
+type growingBranch struct {
 	system   string
 	messages []string
 	sent     []string // the messages of the last request that the gateway saw
@@ -47,30 +44,30 @@ type branch struct {
 	tenant   int
 }
 
-type client struct {
+type growingClient struct {
 	t        *rapid.T
-	w        World
-	v        *Vendor
-	branches []*branch
+	w        growingWorld
+	v        *growingVendor
+	branches []*growingBranch
 	thinking string
 	markers  int
 	hour     bool
 	texts    int
 }
 
-// Run draws a run of up to steps actions of the clients of one session, with the vendor v. A fault that the vendor
-// finds fails t.
-func Run(t *rapid.T, v *Vendor, w World, steps int) {
-	c := &client{t: t, w: w, v: v}
+// runGrowing simulates, by random draws, the clients of one session over up to steps actions, and the vendor v, which checks every
+// request. Tests put the gateway between the two, which replaces messages. A fault that the vendor finds fails t.
+func runGrowing(t *rapid.T, v *growingVendor, w growingWorld, steps int) {
+	c := &growingClient{t: t, w: w, v: v}
 	c.thinking = rapid.SampledFrom([]string{"", "adaptive", "adaptive", "enabled"}).Draw(t, "thinking")
 	c.markers = rapid.IntRange(0, 3).Draw(t, "markers")
 	c.hour = rapid.Bool().Draw(t, "hour")
-	models := []string{Bound, Unbound}
+	models := []string{boundModel, unboundModel}
 	if c.thinking == "enabled" {
 		models = models[1:] // the bound ones take "adaptive" only
 	}
 	model := rapid.SampledFrom(models).Draw(t, "model")
-	c.branches = []*branch{{system: "main", model: model, messages: []string{c.typed()}}}
+	c.branches = []*growingBranch{{system: "main", model: model, messages: []string{c.typed()}}}
 	if b := c.branches[0]; rapid.IntRange(0, 3).Draw(t, "resumed") == 0 { // a conversation that began past the gateway
 		b.messages = append(b.messages, c.answered(), c.typed(), c.answered(), c.typed())
 		if w.Epoch != nil {
@@ -90,7 +87,7 @@ func Run(t *rapid.T, v *Vendor, w World, steps int) {
 }
 
 // step does the action n with a branch.
-func (c *client) step(b *branch, n int, models []string) {
+func (c *growingClient) step(b *growingBranch, n int, models []string) {
 	t, w := c.t, c.w
 	switch {
 	case n < 12:
@@ -116,7 +113,7 @@ func (c *client) step(b *branch, n int, models []string) {
 		c.send(&f, "fork", true)
 	case n < 20 && len(c.branches) < 5: // a sub-agent, which begins like the main one
 		system := rapid.SampledFrom([]string{"main", "agent"}).Draw(t, "system")
-		a := &branch{system: system, model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
+		a := &growingBranch{system: system, model: b.model, messages: []string{b.messages[0]}, tenant: b.tenant}
 		c.branches = append(c.branches, a)
 		c.moves(a)
 		c.send(a, "agent", true)
@@ -157,7 +154,7 @@ func (c *client) step(b *branch, n int, models []string) {
 }
 
 // moves gives a new branch to another tenant, perhaps. Thinking that is bound to another's requests cannot go with it.
-func (c *client) moves(b *branch) {
+func (c *growingClient) moves(b *growingBranch) {
 	if !c.w.Tenants || rapid.IntRange(0, 2).Draw(c.t, "tenant") > 0 {
 		return
 	}
@@ -171,39 +168,39 @@ func (c *client) moves(b *branch) {
 
 // leave checks that the vendor takes the client's own history of every branch, as it does when the gateway is no longer
 // in between. Thinking that is bound to the requests of the gateway is not the client's own.
-func (c *client) leave() {
+func (c *growingClient) leave() {
 	for _, b := range c.branches {
 		c.grow(b)
 		own := *b
-		own.model = Unbound
+		own.model = unboundModel
 		if err := c.v.Check(c.body(&own)); err != nil {
 			c.t.Fatalf("without the gateway, the vendor refuses: %v\nclient: %s", err, c.body(&own))
 		}
 	}
 }
 
-func (c *client) text() string {
+func (c *growingClient) text() string {
 	c.texts++
 	return fmt.Sprintf("tok%d", c.texts)
 }
 
-func (c *client) typed() string {
+func (c *growingClient) typed() string {
 	return fmt.Sprintf(`{"role":"user","content":[{"type":"text","text":"Do %s."}]}`, c.text())
 }
 
-func (c *client) answered() string {
+func (c *growingClient) answered() string {
 	return fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"Done, %s."}]}`, c.text())
 }
 
 // grow adds messages after the last one: results of its calls, or the user's text.
-func (c *client) grow(b *branch) {
+func (c *growingClient) grow(b *growingBranch) {
 	last := b.messages[len(b.messages)-1]
 	if !strings.HasPrefix(last, `{"role":"assistant"`) {
 		b.messages = append(b.messages, c.typed()) // two in a row are allowed
 		return
 	}
 	var blocks []string
-	for _, id := range callsOf(last) {
+	for _, id := range growingCalls(last) {
 		var long strings.Builder
 		long.WriteString(strings.Repeat(" x", rapid.IntRange(0, 1).Draw(c.t, "long")*20))
 		name := c.text()
@@ -223,7 +220,7 @@ func (c *client) grow(b *branch) {
 }
 
 // rewind goes back to some message and goes on differently.
-func (c *client) rewind(b *branch) {
+func (c *growingClient) rewind(b *growingBranch) {
 	b.messages = append([]string(nil), b.messages[:rapid.IntRange(1, len(b.messages)).Draw(c.t, "to")]...)
 	if rapid.Bool().Draw(c.t, "exactly") && !strings.HasPrefix(b.messages[len(b.messages)-1], `{"role":"assistant"`) {
 		return
@@ -231,9 +228,9 @@ func (c *client) rewind(b *branch) {
 	c.grow(b)
 }
 
-func (c *client) send(b *branch, kind string, keep bool) {
+func (c *growingClient) send(b *growingBranch, kind string, keep bool) {
 	c.shape()
-	call := Call{Kind: kind, Model: b.model, Tenant: b.tenant, Body: c.body(b), Again: len(b.sent) > 0 && len(b.sent) <= len(b.messages)}
+	call := growingCall{Kind: kind, Model: b.model, Tenant: b.tenant, Body: c.body(b), Again: len(b.sent) > 0 && len(b.sent) <= len(b.messages)}
 	for i, m := range b.sent {
 		call.Again = call.Again && b.messages[i] == m
 	}
@@ -250,7 +247,7 @@ func (c *client) send(b *branch, kind string, keep bool) {
 	}
 }
 
-func (c *client) bypass(b *branch) {
+func (c *growingClient) bypass(b *growingBranch) {
 	c.shape()
 	a := c.v.past(c.body(b))
 	b.sent = nil
@@ -258,8 +255,8 @@ func (c *client) bypass(b *branch) {
 }
 
 // shape draws the form of the vendor's next answer.
-func (c *client) shape() {
-	c.v.Next = Shape{
+func (c *growingClient) shape() {
+	c.v.Next = growingShape{
 		Calls: rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(c.t, "calls"),
 		Think: c.thinking != "" && (c.thinking == "enabled" || rapid.Bool().Draw(c.t, "think")),
 		Text:  rapid.IntRange(0, 2).Draw(c.t, "text") > 0,
@@ -267,7 +264,7 @@ func (c *client) shape() {
 }
 
 // body writes the request with cache markers, which move with every request.
-func (c *client) body(b *branch) []byte {
+func (c *growingClient) body(b *growingBranch) []byte {
 	marker := `,"cache_control":{"type":"ephemeral"}`
 	if c.hour {
 		marker = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`
@@ -303,7 +300,7 @@ func (c *client) body(b *branch) []byte {
 	return out.Bytes()
 }
 
-func callsOf(message string) []string {
+func growingCalls(message string) []string {
 	var ids []string
 	for {
 		_, rest, ok := strings.Cut(message, `"type":"tool_use","id":"`)

@@ -1,10 +1,9 @@
-package lineage_test
+package live_test
 
 import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,50 +14,29 @@ import (
 
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/internal/testkit/growing"
 )
 
-// TestMain runs more random cases than rapid does by default, because a case takes a few milliseconds and the rare
-// ones need thousands. For a hundred thousand: go test ./internal/live/lineage -run Lineages -rapid.checks=100000
-// -timeout 1h.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	checks := "600"
-	if testing.Short() {
-		checks = "200"
-	}
-	flag.Visit(func(f *flag.Flag) {
-		if f.Name == "rapid.checks" {
-			checks = f.Value.String()
-		}
-	})
-	if err := flag.Set("rapid.checks", checks); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
-
-// A gateway does with the package what the real one does, with a store of JSON.
-type gateway struct {
+// A lineageGateway does with lineages what the real one does, with a store of JSON.
+type lineageGateway struct {
 	t       *rapid.T
-	v       *growing.Vendor
+	v       *growingVendor
 	now     time.Time
 	records map[string][]byte
 	order   []string // latest first
 	memory  map[string]*lineage.State
 	epoch   int // a random number if the next request is to be condensed, -1 otherwise
 	ingest  int // changes what is shortened
-	ready   *prepared
+	ready   *lineagePrepared
 	counts  map[lineage.Kind]int
 }
 
-// prepared is a condensation that was made next to a request, for a later one.
-type prepared struct {
+// A lineagePrepared is a condensation that was made next to a request, for a later one.
+type lineagePrepared struct {
 	basis *lineage.Basis
 	after []wire.Message
 }
 
-func (g *gateway) states() []*lineage.State {
+func (g *lineageGateway) states() []*lineage.State {
 	var states []*lineage.State
 	for _, id := range g.order {
 		s := g.memory[id]
@@ -75,7 +53,7 @@ func (g *gateway) states() []*lineage.State {
 	return states
 }
 
-func (g *gateway) save(s *lineage.State) {
+func (g *lineageGateway) save(s *lineage.State) {
 	if s.ID == "" {
 		s.Recycle(g.states())
 	}
@@ -90,7 +68,7 @@ func (g *gateway) save(s *lineage.State) {
 	g.order = append([]string{s.ID}, slices.DeleteFunc(g.order, func(id string) bool { return id == s.ID })...)
 }
 
-func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
+func (g *lineageGateway) send(call growingCall) (growingAnswer, bool) {
 	r, err := wire.Parse(wire.Messages, call.Body, nil)
 	if err != nil {
 		g.t.Fatal(err)
@@ -98,7 +76,7 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	g.now = g.now.Add(time.Minute)
 	rolling := lineage.Roll(r.Messages)
 	s, kind := lineage.Follow(g.states(), r, rolling)
-	s.Adapt(r, rolling, r.Model == growing.Bound)
+	s.Adapt(r, rolling, r.Model == boundModel)
 	g.counts[kind]++
 	g.ingest++
 	s.Shorten(r, rolling, func(i int) []byte {
@@ -112,7 +90,7 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 		view := s.View(r, rolling)
 		after := g.condense(r, view, g.epoch/4)
 		if g.epoch%4 == 0 { // prepared for later
-			g.ready = &prepared{s.Basis(rolling), after}
+			g.ready = &lineagePrepared{s.Basis(rolling), after}
 		} else {
 			fresh = g.freeze(&s, r, rolling, nil, after)
 		}
@@ -122,7 +100,7 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	}
 	view := s.View(r, rolling)
 	our := s.Count(r, rolling, func(raw []byte) int { return len(raw) })
-	if want := total(r, view); our != want {
+	if want := lineageTotal(r, view); our != want {
 		g.t.Fatalf("got a count of %d, want %d", our, want)
 	}
 	s.Sent(r, rolling, g.now)
@@ -134,7 +112,7 @@ func (g *gateway) send(call growing.Call) (growing.Answer, bool) {
 	return a, fresh
 }
 
-func total(r *wire.Request, view [][]byte) int {
+func lineageTotal(r *wire.Request, view [][]byte) int {
 	n := len(r.System) + len(r.Tools)
 	for _, v := range view {
 		n += len(wire.Unmark(v))
@@ -142,7 +120,7 @@ func total(r *wire.Request, view [][]byte) int {
 	return n
 }
 
-func (g *gateway) freeze(s **lineage.State, r *wire.Request, rolling []wire.Hash, basis *lineage.Basis, after []wire.Message) bool {
+func (g *lineageGateway) freeze(s **lineage.State, r *wire.Request, rolling []wire.Hash, basis *lineage.Basis, after []wire.Message) bool {
 	n, err := (*s).Freeze(r, rolling, lineage.Condensed{Basis: basis, After: after}, g.now)
 	if err != nil {
 		return false
@@ -151,10 +129,10 @@ func (g *gateway) freeze(s **lineage.State, r *wire.Request, rolling []wire.Hash
 	return true
 }
 
-var token = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
+var lineageToken = regexp.MustCompile(`\b(?:tok|ans|call)\d+`)
 
 // condense replaces messages by one that names what was in them, as a strategy does, and rewrites one of the rest.
-func (g *gateway) condense(r *wire.Request, view [][]byte, n int) []wire.Message {
+func (g *lineageGateway) condense(r *wire.Request, view [][]byte, n int) []wire.Message {
 	before := g.parse(r, view)
 	first := n % 2 // keeps the first message
 	cut := first + n/2%(len(before)-first)
@@ -166,7 +144,7 @@ func (g *gateway) condense(r *wire.Request, view [][]byte, n int) []wire.Message
 	}
 	var removed []string
 	for _, m := range before[first:cut] {
-		removed = append(removed, token.FindAllString(string(m.Raw), -1)...)
+		removed = append(removed, lineageToken.FindAllString(string(m.Raw), -1)...)
 	}
 	after := slices.Clone(view[:first])
 	if cut > first {
@@ -181,7 +159,7 @@ func (g *gateway) condense(r *wire.Request, view [][]byte, n int) []wire.Message
 	return g.parse(r, after)
 }
 
-func (g *gateway) parse(r *wire.Request, view [][]byte) []wire.Message {
+func (g *lineageGateway) parse(r *wire.Request, view [][]byte) []wire.Message {
 	p, err := wire.Parse(wire.Messages, r.With(view), nil)
 	if err != nil {
 		g.t.Fatal(err)
@@ -191,13 +169,32 @@ func (g *gateway) parse(r *wire.Request, view [][]byte) []wire.Message {
 
 // TestL2L3L6Lineages plays clients whose conversations grow, go back, divide, share a session, are shortened by the
 // agent itself and go past the gateway, against a gateway that condenses at any time and restarts, and a vendor that
-// refuses what the real one refuses. See growing.Vendor for what must never happen (L2, L3, L6).
+// refuses what the real one refuses. See growingVendor for what must never happen (L2, L3, L6). A case takes a few milliseconds and the
+// rare ones need thousands, so there are more than of other tests, which do not run at the same time. For a hundred thousand:
+// go test ./live -run Lineages -rapid.checks=100000 -timeout 1h.
 func TestL2L3L6Lineages(t *testing.T) {
+	given, checks := false, flag.Lookup("rapid.checks").Value
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		others, own := checks.String(), "600"
+		if testing.Short() {
+			own = "200"
+		}
+		if err := checks.Set(own); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := checks.Set(others); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
 	seen, requests, epochs, replaced := map[lineage.Kind]int{}, 0, 0, 0
+	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		v := &growing.Vendor{}
-		g := &gateway{t: t, v: v, now: begin, records: map[string][]byte{}, memory: map[string]*lineage.State{}, epoch: -1, counts: map[lineage.Kind]int{}}
-		growing.Run(t, v, growing.World{
+		v := &growingVendor{}
+		g := &lineageGateway{t: t, v: v, now: begin, records: map[string][]byte{}, memory: map[string]*lineage.State{}, epoch: -1, counts: map[lineage.Kind]int{}}
+		runGrowing(t, v, growingWorld{
 			Send:    g.send,
 			Restart: func() { g.memory = map[string]*lineage.State{} },
 			Epoch:   func(n int) { g.epoch = n },
