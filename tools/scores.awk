@@ -10,14 +10,12 @@ table && $2 == "strategy" { # columns are found by name: others come and go
 	for (name in needed) if (!(name in column)) { print "scores.awk: no column \"" name "\" in " FILENAME ":" FNR > "/dev/stderr"; exit failed = 1 }
 	next
 }
-BEGIN { needed["needed later (of the oracle)"]; needed["far back"]; needed["user's words"] }
+BEGIN { needed["needed later"]; needed["far back"]; needed["user's words"] }
 table && $2 ~ /^[a-z]/ {
 	if (!($2 in known)) { known[$2] = 1; order[++n] = $2 }
-	panel = $column["needed later (of the oracle)"]
-	sub(/ *\(.*/, "", panel)
 	split($column["far back"], far, " ")
 	split($column["user's words"], user, " ")
-	kept[$2, size] = panel; back[$2, size] = far[1]; said[$2, size] = user[1]
+	kept[$2, size] = $column["needed later"]; back[$2, size] = far[1]; said[$2, size] = user[1]
 }
 END {
 	if (failed) exit 1

@@ -104,7 +104,7 @@ func TestOutcome(t *testing.T) {
 		for i, v := range values {
 			r.Rows = append(r.Rows, lab.Row{Strategy: strategy, Budget: "10%", Session: strconv.Itoa(i / 2), Values: map[string]float64{lab.MeasurePanel: v}})
 		}
-		r.Rows = append(r.Rows, lab.Row{Strategy: lab.Oracle, Budget: "10%", Session: "0", Values: map[string]float64{lab.MeasurePanel: 1}})
+		r.Rows = append(r.Rows, lab.Row{Strategy: lab.KeepLast, Budget: "10%", Session: "0", Values: map[string]float64{lab.MeasurePanel: 1}})
 		return r
 	}
 	before, now := outcome{}, outcome{}

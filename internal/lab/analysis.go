@@ -61,7 +61,7 @@ func (a *analysis) tables() []Table {
 		for i := range a.Strategies {
 			s := &a.Strategies[i]
 			if rows := a.groups[group{budget, mode, s.Name}]; len(rows) > 0 {
-				t.Lines = append(t.Lines, a.line(s, rows, a.groups[group{budget, mode, Oracle}]))
+				t.Lines = append(t.Lines, a.line(s, rows))
 			}
 		}
 		if len(t.Lines) > 0 {
@@ -71,7 +71,7 @@ func (a *analysis) tables() []Table {
 	return out
 }
 
-func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
+func (a *analysis) line(s *StrategyInfo, rows []*Row) Line {
 	l := Line{Strategy: s.Name, Bound: s.Bound, Values: map[string]Estimate{}, KindsBefore: map[tokens.Kind]int{}, KindsAfter: map[tokens.Kind]int{}}
 	sessions := map[string]bool{}
 	for _, r := range rows {
@@ -99,11 +99,6 @@ func (a *analysis) line(s *StrategyInfo, rows, oracle []*Row) Line {
 		e, ok := a.estimate(rows, valueOf(m.Name))
 		if !ok {
 			continue
-		}
-		if m.OfOracle && s.Name != Oracle {
-			if best := sessionMeans(oracle, valueOf(m.Name)); len(best) > 0 && mean(best) > 0 {
-				e.OfOracle = value(e.Mean/mean(best), true)
-			}
 		}
 		e.Runs = spread(rows, m.Name)
 		l.Values[m.Name] = e
@@ -206,9 +201,6 @@ type Estimate struct {
 	// Folders is the number of folders that the sessions are in, if the interval is over folders: see
 	// [Options.ByFolder].
 	Folders int `json:"folders,omitempty"`
-	// OfOracle is Mean divided by the oracle's mean on the same sessions. It is absent for measures that the oracle
-	// does not bound.
-	OfOracle *float64 `json:"of_oracle,omitempty"`
 	// Runs is present if the strategy ran several times.
 	Runs *Spread `json:"runs,omitempty"`
 }

@@ -19,8 +19,6 @@ type Measure struct {
 	// Better is 1 if more is better, -1 if less is better, 0 if neither.
 	Better int    `json:"better"`
 	Doc    string `json:"doc"`
-	// OfOracle reports whether the value of the oracle is an upper bound.
-	OfOracle bool `json:"of_oracle,omitempty"`
 }
 
 // Names of measures that other code uses.
@@ -29,8 +27,6 @@ const (
 	// MeasureReachable is the panel, counting content that is kept or that a visible handle or path with lines leads
 	// to.
 	MeasureReachable = "reachable"
-	// MeasureLabelled is like it, but counts only handles whose label names the content.
-	MeasureLabelled = "labelled"
 	// MeasureGain is the conditional compression gain, which is independent of the panel: a verdict needs both.
 	MeasureGain = "gain"
 	MeasureFar  = "far"
@@ -78,7 +74,7 @@ func scores(values map[string]float64, s score.Score) {
 	p, ok := s.Panel()
 	put(MeasurePanel, p, ok)
 	for name, share := range map[string]score.Share{
-		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, MeasureLabelled: s.Labelled, "altered": s.Altered, "stale": s.Stale,
+		"cfrr": s.CFRR, "fnr4": s.FNR4, "rw": s.RW, MeasureFar: s.CFAR, "grounded": s.GFRR, "plain": s.FRR, MeasureReachable: s.Reach, "altered": s.Altered, "stale": s.Stale,
 		MeasureUser: s.UIR, "artefacts": s.Artefacts, "errors": s.Errors, "recent": s.Recent, "foretold": s.Foretold,
 	} {
 		v, ok := share.Value()

@@ -130,15 +130,13 @@ type Strategy struct {
 	SizeOf string
 }
 
-// The bounds, which are in every table. Oracle knows the future and is the upper bound. The others are baselines.
+// The bounds, which are in every table: baselines, which a strategy should be above.
 const (
-	Oracle   = "oracle"
 	KeepLast = "keep_last"
 	Random   = "random_lines"
 )
 
 var bounds = []StrategyInfo{
-	{Name: Oracle, Bound: true, About: "upper bound: the lines worth most to the panel, chosen with knowledge of the future"},
 	{Name: KeepLast, Bound: true, About: "baseline: the newest tool groups that fit, the oldest of them cut to its end"},
 	{Name: Random, Bound: true, About: "baseline: lines chosen at random"},
 }

@@ -131,8 +131,6 @@ func (b *trial) bounded(name string) Row {
 // boundView returns the view of a bound.
 func (b *trial) boundView(name string) []core.Message {
 	switch name {
-	case Oracle:
-		return b.scorer.Oracle(b.task.room, b.counter)
 	case Random:
 		return b.scorer.RandomLines(b.task.room, b.seed, b.counter)
 	case KeepLast:

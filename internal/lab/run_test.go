@@ -118,16 +118,10 @@ func TestDemo(t *testing.T) {
 		t.Errorf("skipped %s: %s", s.Name, s.Reason)
 	}
 	for _, b := range []string{"10%", "50%"} {
-		oracle, last, random, win := line(t, r, b, lab.Oracle), line(t, r, b, lab.KeepLast), line(t, r, b, lab.Random), line(t, r, b, "window")
-		if p := oracle.Values["panel"].Mean; p < 0.95 {
-			t.Errorf("%s: the oracle has %.2f of what was needed", b, p)
-		}
+		last, random, win := line(t, r, b, lab.KeepLast), line(t, r, b, lab.Random), line(t, r, b, "window")
 		for _, l := range []lab.Line{last, random, win} {
-			if l.Values["panel"].Mean >= oracle.Values["panel"].Mean {
-				t.Errorf("%s: %s is above the oracle", b, l.Strategy)
-			}
-			if l.Values["panel"].OfOracle == nil {
-				t.Errorf("%s: %s has no share of the oracle", b, l.Strategy)
+			if p := l.Values["panel"].Mean; p <= 0 || p >= 1 {
+				t.Errorf("%s: %s has %.2f of what was needed, want a part of it", b, l.Strategy, p)
 			}
 		}
 		if win.Values["lawful"].Mean != 1 || win.Values["stable"].Mean != 1 || win.Values["faults"].Mean != 0 {
@@ -336,8 +330,8 @@ func TestRunRefuses(t *testing.T) {
 			_, err := lab.Run(t.Context(), nil, []lab.Strategy{p, p}, nil)
 			return err
 		},
-		`"oracle"`: func() error {
-			_, err := lab.Run(t.Context(), nil, []lab.Strategy{{Name: "oracle", Provider: p.Provider}}, nil)
+		`"keep_last"`: func() error {
+			_, err := lab.Run(t.Context(), nil, []lab.Strategy{{Name: "keep_last", Provider: p.Provider}}, nil)
 			return err
 		},
 		"neither a provider nor a chain": func() error {

@@ -123,19 +123,12 @@ type builder struct {
 // A name is a strategy in a table.
 type name struct {
 	Name, About string
-	Bound       string // "upper bound" or "baseline"
+	Bound       bool // only for reference
 	Unfit       bool
 }
 
 func (b *builder) name(strategy string, bound bool) name {
-	n := name{Name: strategy, About: b.about[strategy], Unfit: b.unfit[strategy]}
-	switch {
-	case strategy == lab.Oracle:
-		n.Bound = "upper bound"
-	case bound:
-		n.Bound = "baseline"
-	}
-	return n
+	return name{Name: strategy, About: b.about[strategy], Bound: bound, Unfit: b.unfit[strategy]}
 }
 
 // A modeCard has the verdicts on a mode and the panel by strategy and budget.

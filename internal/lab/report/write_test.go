@@ -38,7 +38,7 @@ func newReport() *lab.Report {
 	}
 	r := &lab.Report{
 		Format: lab.ReportFormat, Encoding: "o200k_base",
-		Strategies: []lab.StrategyInfo{{Name: lab.Oracle, Bound: true}, {Name: "mine" + hostile, About: hostile}},
+		Strategies: []lab.StrategyInfo{{Name: lab.KeepLast, Bound: true}, {Name: "mine" + hostile, About: hostile}},
 		Budgets:    []string{"25%"}, Modes: []string{"code" + hostile}, Measures: lab.Measures(),
 		Skipped:  []lab.Skipped{{Name: hostile, Reason: hostile}},
 		Warnings: []lab.Warning{{Strategy: "mine" + hostile, Text: hostile, Unfit: true}},
@@ -49,7 +49,7 @@ func newReport() *lab.Report {
 		},
 	}
 	for _, mode := range []string{"", r.Modes[0]} {
-		r.Tables = append(r.Tables, lab.Table{Budget: "25%", Mode: mode, Lines: []lab.Line{line(lab.Oracle, true, 1), line("mine"+hostile, false, 0.123456)}})
+		r.Tables = append(r.Tables, lab.Table{Budget: "25%", Mode: mode, Lines: []lab.Line{line(lab.KeepLast, true, 1), line("mine"+hostile, false, 0.123456)}})
 	}
 	for _, session := range []string{"/logs/a" + hostile, "/logs/b", "/logs/c"} {
 		r.Sessions = append(r.Sessions, lab.SessionInfo{Name: session, Mode: r.Modes[0], Tokens: 1000, Cuts: []string{"32k"}})

@@ -244,7 +244,6 @@ func TestBoundsKeepTheBudget(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		budget, seed := rapid.IntRange(1, all+20).Draw(rt, "budget"), rapid.Uint64().Draw(rt, "seed")
 		for name, view := range map[string]func() []core.Message{
-			"oracle":       func() []core.Message { return s.Oracle(budget, bytes4{}) },
 			"random lines": func() []core.Message { return s.RandomLines(budget, seed, bytes4{}) },
 			"keep last":    func() []core.Message { return score.KeepLast(prefix.Prefix(), budget, bytes4{}) },
 		} {

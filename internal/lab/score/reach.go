@@ -36,8 +36,6 @@ var (
 type reachIndex struct {
 	parts   []core.Span      // the lines of every part before the cut, in order
 	bytes   []int            // of the text of every part
-	names   []partName       // the name of every part for labels
-	readOf  []int            // for every part, its index in reads plus one; zero if it is none
 	handles map[string][]int // indices of parts
 	reads   []fileRead
 	byCall  map[uint64][]int // indices of reads, by name and arguments of the call
@@ -66,7 +64,6 @@ func (s *Scorer) readReach() *reachIndex {
 		from int
 	}
 	calls, called := map[string]call{}, map[string]int{} // and their parts
-	named := map[string]partName{}                       // by call
 	state := map[uint64]map[uint64]bool{}                // lines of a file when it was last read or written
 	at := 0                                              // index of a line
 	for m, msg := range s.cut.Prefix() {
@@ -100,11 +97,10 @@ func (s *Scorer) readReach() *reachIndex {
 				}
 			})
 			x.parts, x.bytes = append(x.parts, core.Span{Start: start, End: at}), append(x.bytes, size)
-			x.names, x.readOf = append(x.names, nameOf(p)), append(x.readOf, 0)
 			x.add(core.Handle(p), i)
 			switch p := p.(type) {
 			case core.ToolCall:
-				named[p.ID], called[p.ID] = x.names[i], i
+				called[p.ID] = i
 				path, from, wrote := access(p.Args)
 				if path != "" && !wrote {
 					calls[p.ID] = call{callKey(p), path, from}
@@ -113,7 +109,6 @@ func (s *Scorer) readReach() *reachIndex {
 				x.write(p.Args)
 				x.replace(p.Args, state)
 			case core.ToolResult:
-				x.names[i] = named[p.CallID]
 				nth++
 				if c, ok := called[p.CallID]; ok {
 					x.add(number, c)
@@ -125,7 +120,7 @@ func (s *Scorer) readReach() *reachIndex {
 				}
 				if reads {
 					read.path = answer.path
-					x.addRead(i, answer.key, read)
+					x.byCall[answer.key], x.reads = append(x.byCall[answer.key], len(x.reads)), append(x.reads, read)
 					s.know(state, read)
 				}
 			case core.Text:
@@ -137,13 +132,6 @@ func (s *Scorer) readReach() *reachIndex {
 		}
 	}
 	return x
-}
-
-// addRead adds the read in part i, of a call with a key.
-func (x *reachIndex) addRead(i int, key uint64, r fileRead) {
-	x.byCall[key] = append(x.byCall[key], len(x.reads))
-	x.reads = append(x.reads, r)
-	x.readOf[i] = len(x.reads)
 }
 
 // know adds the lines of a read to the known lines of its file.

@@ -27,9 +27,7 @@ type Score struct {
 	FNR4 Share `json:"fnr4"` // runs of four words
 	RW   Share `json:"rw"`   // rare plain words
 	// Reach is the panel with all content that one recall or one read brings back counted as kept; Needed is 1.
-	// Labelled counts only recalls by handles whose label names the content.
-	Reach    Share `json:"reach"`
-	Labelled Share `json:"labelled"`
+	Reach Share `json:"reach"`
 	// Altered and Stale are the shares of the weight of the names with that verdict.
 	Altered Share `json:"altered"`
 	Stale   Share `json:"stale"`
@@ -103,7 +101,7 @@ func (s *Scorer) Score(view []core.Message) Score {
 		}
 	}
 	out.Altered.Needed, out.Stale.Needed = out.CFRR.Needed, out.CFRR.Needed
-	out.Reach, out.Labelled = reach.panel(), r.with(s.labelled(view)).panel()
+	out.Reach = reach.panel()
 	out.UIR = s.userKept(view)
 	out.Recent = s.recentKept(view)
 	out.Artefacts, out.Errors = s.keptLines(r.have, r.names)

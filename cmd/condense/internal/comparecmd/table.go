@@ -223,9 +223,6 @@ func used(r *lab.Report, measure string) bool {
 func linesTable(t *lab.Table, columns []column) *term.Table {
 	titles := []string{"strategy", ">sessions"}
 	for _, c := range columns {
-		if c.measure == lab.MeasurePanel {
-			c.title += " (of the oracle)"
-		}
 		titles = append(titles, ">"+c.title)
 	}
 	out := term.NewTable(titles...)
@@ -309,18 +306,14 @@ func cell(l *lab.Line, measure string) string {
 	case "ms", "calls", "usd":
 		return strconv.FormatFloat(e.Mean, 'f', digitsOf(measure), 64)
 	}
-	s := fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
-	if measure == lab.MeasurePanel && e.OfOracle != nil {
-		s += fmt.Sprintf(" (%.0f %%)", 100**e.OfOracle)
-	}
-	return s
+	return fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // fieldsOf returns the fields of a share that no table of measures has, up to the runs.
 func fieldsOf(budget, strategy, measure string, e *lab.Estimate) []string {
-	return []string{budget, "", strategy, "false", measure, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), ""}
+	return []string{budget, "", strategy, "false", measure, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions)}
 }
 
 // writeCSV writes every number of every table on a line of its own.
@@ -334,7 +327,7 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		}
 		return []string{"1", "", "", ""}
 	}
-	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "of_oracle", "runs", "least", "most", "deviation")
+	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "runs", "least", "most", "deviation")
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		for j := range t.Lines {
@@ -344,13 +337,9 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 				if !ok {
 					continue
 				}
-				of := ""
-				if e.OfOracle != nil {
-					of = number(*e.OfOracle)
-				}
 				fields := []string{
 					t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
-					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions), of,
+					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions),
 				}
 				write(append(fields, runs(&e)...)...)
 			}

@@ -12,10 +12,10 @@ import (
 // Tables fit the terminal: lines that the terminal wraps are unreadable.
 func TestTablesAreNoWiderThanTheTerminalAndLoseNothing(t *testing.T) {
 	t.Parallel()
-	titles := []string{"strategy", ">sessions", ">needed later (of the oracle)", ">far back", ">user's words", ">files", ">errors", ">tokens left", ">cached prefix", ">ms"}
+	titles := []string{"strategy", ">sessions", ">needed later (of the budget)", ">far back", ">user's words", ">files", ">errors", ">tokens left", ">cached prefix", ">ms"}
 	table := term.NewTable(titles...)
 	var rows [][]any
-	for i, name := range []string{"oracle", "smart/observation_masking", `mine=smart{"preset":"balanced","tail":0.25,"human":0.5}`} {
+	for i, name := range []string{"keep_last", "smart/observation_masking", `mine=smart{"preset":"balanced","tail":0.25,"human":0.5}`} {
 		if i == 1 {
 			table.Divide()
 		}

@@ -19,10 +19,10 @@ export function open(data) {
   data.strategies.forEach((s, i) => {
     s.index = i;
     if (s.bound) {
-      s.colour = s.name === "oracle" ? "var(--ink)" : "var(--grey)";
-      s.dash = s.name === "oracle" ? "6 3" : s.name === "keep_last" ? "2 3" : "1 4";
-      s.symbol = s.name === "oracle" ? "star" : s.name === "keep_last" ? "cross" : "wye";
-      s.label = s.name + (s.name === "oracle" ? " (upper bound)" : " (baseline)");
+      s.colour = "var(--grey)";
+      s.dash = s.name === "keep_last" ? "2 3" : "1 4";
+      s.symbol = s.name === "keep_last" ? "cross" : "wye";
+      s.label = s.name + " (reference)";
     } else {
       s.colour = `var(--s${n % colours})`;
       s.dash = ["", "7 3", "2 2", "8 3 2 3"][Math.floor(n / colours) % 4];

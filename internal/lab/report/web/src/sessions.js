@@ -20,22 +20,20 @@ export async function sessionsView(data, q) {
   const [strategy, budget, mode] = ["strategy", "budget", "mode"].map((n) => q.get(n) ?? "");
   const measure = data.measure.get(q.get("measure")) ?? data.measures[0];
   const all = rows(data, strategy, budget, mode);
-  const oracle = new Map(rows(data, "oracle", budget, mode).map((r) => [r.sessionIndex + " " + r.cut, r.value(measure.name)]));
   const sign = measure.better === -1 ? -1 : 1;
   all.sort((a, b) => sign * ((a.value(measure.name) ?? sign * Infinity) - (b.value(measure.name) ?? sign * Infinity)));
   const line = data.table(budget, mode)?.lines.find((l) => l.strategy === strategy);
   const estimate = line?.values[measure.name];
   const defined = all.filter((r) => r.value(measure.name) !== null);
   const where = mode === "" ? "all modes" : `mode ${mode}`;
-  const showOracle = measure.of_oracle && strategy !== "oracle";
   const body = h("tbody");
-  const list = (to) => body.replaceChildren(...all.slice(0, to).map((r) => rowLine(data, r, measure, showOracle ? oracle : null)));
+  const list = (to) => body.replaceChildren(...all.slice(0, to).map((r) => rowLine(data, r, measure)));
   list(most);
   const table = h("table", { class: "data sortable" },
     h("caption", { class: "hush" }, `Results that ${measure.title} of ${strategy} is the mean of`),
     h("thead", {}, h("tr", {},
       h("th", { scope: "col" }, "session"), mode === "" && data.modes.length > 0 ? h("th", { scope: "col" }, "mode") : null, h("th", { scope: "col" }, "cut"),
-      h("th", { scope: "col", class: "num", "data-better": measure.better }, measure.title), showOracle ? h("th", { scope: "col", class: "num" }, "oracle") : null,
+      h("th", { scope: "col", class: "num", "data-better": measure.better }, measure.title),
       h("th", { scope: "col", class: "num" }, "tokens before"), h("th", { scope: "col", class: "num" }, "budget"), h("th", { scope: "col", class: "num" }, "after"), h("th", { scope: "col" }, "outcome"), h("th", { scope: "col" }, "messages"))),
     body);
   for (const tr of body.rows) if (!(mode === "" && data.modes.length > 0)) tr.cells[1].remove();
@@ -56,15 +54,13 @@ export async function sessionsView(data, q) {
   return page;
 }
 
-function rowLine(data, r, measure, oracle) {
+function rowLine(data, r, measure) {
   const v = r.value(measure.name);
-  const best = oracle?.get(r.sessionIndex + " " + r.cut);
   return h("tr", {},
     h("th", { scope: "row", class: "session" }, h("bdi", { title: data.folder + r.session.name }, r.session.name)),
     h("td", { class: "words" }, h("bdi", {}, r.session.mode || "–")),
     h("td", { class: "words" }, r.cut),
     v === null ? h("td", { class: "none" }, "–") : h("td", { "data-v": v }, number(measure.unit, v)),
-    oracle ? (best === null || best === undefined ? h("td", { class: "none" }, "–") : h("td", { "data-v": best }, number(measure.unit, best))) : null,
     h("td", { "data-v": r.before }, thousands(r.before)),
     h("td", { "data-v": r.room }, thousands(r.room)),
     h("td", { "data-v": r.after }, thousands(r.after)),
