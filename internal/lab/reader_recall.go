@@ -70,8 +70,8 @@ func (r *recaller) answer(ctx context.Context, asked []byte) {
 	}
 	for _, raw := range all[:min(len(all), recallsEach)] {
 		args := map[string]any{}
-		if json.Unmarshal(raw, &args) != nil {
-			args = map[string]any{"what": json.RawMessage(raw)} // a number alone
+		if json.Unmarshal(raw, &args) != nil || args == nil {
+			args = map[string]any{"what": json.RawMessage(raw)} // a number alone, or null
 		}
 		fmt.Fprintf(&r.text, "recall %s\n%s\n\n", plain.Abbreviate(string(raw)), strings.TrimRight(r.call(ctx, args), "\n"))
 	}
@@ -140,6 +140,9 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 		}
 		var r reading
 		check := func() error {
+			if rawjson.IsNull(r.Recall) {
+				r.Recall = nil
+			}
 			if len(r.Answers) == 0 && (!may || len(r.Recall) == 0) {
 				return errors.New("the reader answers no question")
 			}

@@ -1,0 +1,129 @@
+package lab_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/registry"
+)
+
+// A stub is author, reader and grader in one. Its answers can be replaced; nil is the usual one.
+type stub struct {
+	reader, grader func(ctx context.Context, text string) (string, error)
+	kept           []string // prompts
+	info           model.Info
+	charge         func(p *model.Prompt, answer string) core.Usage
+	question       string
+}
+
+// asks are the parts of prompts by which they are told apart.
+const asksAuthor, asksReader = "Write 20 questions", "You take over the work"
+
+func (s *stub) Info() model.Info {
+	i := s.info
+	i.Name, i.Free = "stub", true
+	return i
+}
+
+func (s *stub) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	text := string(p.Messages[0].Parts[0].(core.Text))
+	s.kept = append(s.kept, text)
+	answer, err := "", error(nil)
+	switch {
+	case strings.Contains(text, asksAuthor):
+		answer = `[` + strings.Repeat(`{"kind": "next", "question": "what `+s.question+`?", "gold": "this"},`, 19) + `{"kind": "next", "question": "why?", "gold": "that"}]`
+	case strings.Contains(text, asksReader):
+		answer = `{"answers": {"1": "this"}, "go_on": "yes"}`
+		if s.reader != nil {
+			answer, err = s.reader(ctx, text)
+		}
+	default:
+		grades := map[string]string{}
+		for i := range 20 {
+			grades[fmt.Sprint(i+1)] = "right"
+		}
+		b, _ := json.Marshal(map[string]any{"A": grades, "B": grades, "C": grades})
+		answer = string(b)
+		if s.grader != nil {
+			answer, err = s.grader(ctx, text)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	u := core.Usage{Calls: 1}
+	if s.charge != nil {
+		u = s.charge(p, answer)
+	}
+	return &model.Answer{Text: answer, Usage: u}, nil
+}
+
+// says returns a model that always answers with text.
+func says(text string) func(context.Context, string) (string, error) {
+	return func(context.Context, string) (string, error) { return text, nil }
+}
+
+// interviewed asks about one session, with cache as the folder of answers, unless it is empty.
+func interviewed(t *testing.T, s *stub, recall int, cache string, budgets ...float64) *lab.ReaderReport {
+	t.Helper()
+	items, strategies, opts := interview(t, s, recall, cache, budgets...)
+	r, err := lab.Interview(t.Context(), items, strategies, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func interview(t *testing.T, s *stub, recall int, cache string, budgets ...float64) ([]lab.Item, []lab.Strategy, *lab.ReaderOptions) {
+	t.Helper()
+	o := &lab.ReaderOptions{Author: s, Reader: s, Recall: recall}
+	o.Cache, o.Now = cache, still
+	for _, b := range budgets {
+		o.Budgets = append(o.Budgets, lab.Budget{Share: b})
+	}
+	items, err := lab.Find("demo:swe-smith")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := smart.Strategy().Open(t.Context(), nil, registry.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items, []lab.Strategy{{Name: "smart", Provider: p}}, o
+}
+
+// TestReaderRecallsNothing: a null among the recalls is one in vain, and a null in their place is none.
+func TestReaderRecallsNothing(t *testing.T) {
+	s, asked := &stub{}, 0
+	s.reader = func(_ context.Context, text string) (string, error) {
+		if !strings.Contains(text, `only the key "recall"`) {
+			return `{"answers": {"1": "this"}}`, nil
+		}
+		if asked++; asked == 1 {
+			return `{"recall": [null]}`, nil
+		}
+		return `{"answers": {}, "recall": null}`, nil
+	}
+	r := interviewed(t, s, 5000, "", 25)
+	if asked != 2 || len(r.Answers) != 1 || len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "the reader answers no question") {
+		t.Errorf("%d replies, %d answers, skipped %+v", asked, len(r.Answers), r.Skipped)
+	}
+	asked = 0
+	s.reader = func(_ context.Context, text string) (string, error) {
+		if asked++; asked == 2 {
+			return `{"recall": [null]}`, nil
+		}
+		return `{"answers": {"1": "this"}}`, nil
+	}
+	r = interviewed(t, s, 5000, "", 25)
+	if len(r.Answers) != 2 || r.Answers[1].Recall.Calls != 1 || r.Answers[1].Recall.Vain != 1 {
+		t.Errorf("%+v", r.Answers)
+	}
+}
