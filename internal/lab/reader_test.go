@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
@@ -45,12 +49,7 @@ func (s *stub) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, er
 			answer, err = s.reader(ctx, text)
 		}
 	default:
-		grades := map[string]string{}
-		for i := range 20 {
-			grades[fmt.Sprint(i+1)] = "right"
-		}
-		b, _ := json.Marshal(map[string]any{"A": grades, "B": grades, "C": grades})
-		answer = string(b)
+		answer = graded()
 		if s.grader != nil {
 			answer, err = s.grader(ctx, text)
 		}
@@ -63,6 +62,16 @@ func (s *stub) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, er
 		u = s.charge(p, answer)
 	}
 	return &model.Answer{Text: answer, Usage: u}, nil
+}
+
+// graded returns grades for three readers.
+func graded() string {
+	grades := map[string]string{}
+	for i := range 20 {
+		grades[fmt.Sprint(i+1)] = "right"
+	}
+	b, _ := json.Marshal(map[string]any{"A": grades, "B": grades, "C": grades})
+	return string(b)
 }
 
 // says returns a model that always answers with text.
@@ -125,5 +134,61 @@ func TestReaderRecallsNothing(t *testing.T) {
 	r = interviewed(t, s, 5000, "", 25)
 	if len(r.Answers) != 2 || r.Answers[1].Recall.Calls != 1 || r.Answers[1].Recall.Vain != 1 {
 		t.Errorf("%+v", r.Answers)
+	}
+}
+
+// TestReaderNeverAnswers: a model that does not come to an end fails in the call, not in the run.
+func TestReaderNeverAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stub{grader: func(ctx context.Context, _ string) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}
+		r := interviewed(t, s, 0, "", 25)
+		if len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "the grader: no answer in 10m0s") {
+			t.Errorf("skipped %+v", r.Skipped)
+		}
+	})
+}
+
+// TestReaderGoesOnAfterABudget: what fails at one budget costs neither the answers of another one nor its turn.
+func TestReaderGoesOnAfterABudget(t *testing.T) {
+	n := 0
+	s := &stub{reader: func(_ context.Context, text string) (string, error) {
+		return fmt.Sprintf(`{"answers": {"1": "%d"}}`, len(text)), nil
+	}}
+	s.grader = func(context.Context, string) (string, error) {
+		if n++; n == 2 {
+			return `{}`, nil
+		}
+		return graded(), nil
+	}
+	r := interviewed(t, s, 0, "", 10, 25, 50)
+	if len(r.Answers) != 2 || r.Answers[0].Budget != "10%" || r.Answers[1].Budget != "50%" || r.Sessions != 1 {
+		t.Errorf("%d sessions, answers %+v", r.Sessions, r.Answers)
+	}
+	if len(r.Skipped) != 1 || r.Skipped[0].Reason != "25%: the grader: no grade for question 1" {
+		t.Errorf("skipped %+v", r.Skipped)
+	}
+}
+
+// TestReaderIgnoresAnEmptyCache: an entry of the cache that holds no answer is asked again.
+func TestReaderIgnoresAnEmptyCache(t *testing.T) {
+	for _, empty := range []string{`""`, `null`} {
+		dir := t.TempDir()
+		interviewed(t, &stub{}, 0, dir, 25)
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			return os.WriteFile(path, []byte(empty), 0o600)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &stub{}
+		if r := interviewed(t, s, 0, dir, 25); len(s.kept) != 3 || r.Cached != 0 || len(r.Answers) != 1 {
+			t.Errorf("%s: %d calls, %d of the cache, answers %+v, skipped %+v", empty, len(s.kept), r.Cached, r.Answers, r.Skipped)
+		}
 	}
 }

@@ -59,14 +59,14 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	}
 	if err != nil {
 		err = stopped(err, r.Sessions, opts)
-	} else if r.Sessions == 0 {
+	} else if len(r.Answers) == 0 {
 		err = errors.New("no session could be read")
 	}
 	c.asked.SkippedBy(a, r)
 	var b strings.Builder
 	if c.output == "json" {
 		err = errors.Join(err, r.WriteJSON(&b))
-	} else if r.Sessions > 0 {
+	} else if len(r.Answers) > 0 {
 		writeReader(&b, r, c, term.Width(a.Stdout))
 	}
 	text := b.String()
