@@ -143,7 +143,7 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 			if rawjson.IsNull(r.Recall) {
 				r.Recall = nil
 			}
-			if len(r.Answers) == 0 && (!may || len(r.Recall) == 0) {
+			if !r.Answers.any(len(questions)) && (!may || len(r.Recall) == 0) {
 				return errors.New("the reader answers no question")
 			}
 			return nil
@@ -154,7 +154,7 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 			}
 		}
 		switch {
-		case len(r.Answers) > 0:
+		case r.Answers.any(len(questions)):
 			r.Hindered = strings.ToValidUTF8(r.Hindered[:min(len(r.Hindered), mostHindered)], "")
 			if !slices.Contains([]string{"yes", "partly", "no"}, r.GoOn) {
 				r.GoOn = ""

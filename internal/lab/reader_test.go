@@ -192,3 +192,33 @@ func TestReaderIgnoresAnEmptyCache(t *testing.T) {
 		}
 	}
 }
+
+// TestReaderAnswersInOtherForms: answers count under any key with the number of the question, and as they were written, with words around
+// them. A reply without such a key is none, and asked for again.
+func TestReaderAnswersInOtherForms(t *testing.T) {
+	for reply, want := range map[string][]string{
+		`{"answers": {"Q1": "the first", "question 2": "the second"}}`:                                     {"A: the first\n", "A: the second\n"},
+		`{"answers": {"1": 1234567, "2": 0.10, "3": true, "4": ["a", "b"]}}`:                               {"A: 1234567\n", "A: 0.10\n", "A: true\n", `A: ["a", "b"]` + "\n"},
+		`Here is [my] answer to {all} of [1] them: {"answers": {"1": "so"}, "hindered": "a } in {"}. {End}`: {"A: so\n"},
+		`{} or rather {"answers": {"1": "so", "2": null, "3": ""}}`:                                         {"A: so\n", "A: unknown\n"},
+	} {
+		s := &stub{reader: says(reply)}
+		r := interviewed(t, s, 0, "", 25)
+		last := s.kept[len(s.kept)-1]
+		for _, w := range want {
+			if !strings.Contains(last, w) {
+				t.Errorf("%s: no %q, skipped %+v, in\n%.500s", reply, w, r.Skipped, last)
+			}
+		}
+	}
+	dir := t.TempDir()
+	for _, reply := range []string{`{"answers": {"first": "this", "0": "no", "21": "no"}}`, `{"answers": {"first": "this"}}`, `{"answers": ["this"]}`, `[[[[`} {
+		s := &stub{reader: says(reply)}
+		if r := interviewed(t, s, 0, dir, 25); len(r.Answers) != 0 || r.Usage.Calls == 0 {
+			t.Errorf("%s: answers %+v of %d calls", reply, r.Answers, r.Usage.Calls)
+		}
+	}
+	if r := interviewed(t, &stub{}, 0, dir, 25); len(r.Answers) != 1 {
+		t.Errorf("a reply without an answer is in the cache: %+v", r.Skipped)
+	}
+}
