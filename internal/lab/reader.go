@@ -21,7 +21,6 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/mcpserver"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
@@ -170,8 +169,6 @@ type reading struct {
 // its JSON.
 type numbered map[int]string
 
-var numberIn = plain.Pattern(`[0-9]+`)
-
 // UnmarshalJSON implements [json.Unmarshaler].
 func (n *numbered) UnmarshalJSON(data []byte) error {
 	var all map[string]json.RawMessage
@@ -184,7 +181,7 @@ func (n *numbered) UnmarshalJSON(data []byte) error {
 		if json.Unmarshal(all[key], &text) != nil {
 			text = string(all[key])
 		}
-		if q, err := strconv.Atoi(numberIn().FindString(key)); err == nil {
+		if q, err := strconv.Atoi(strings.TrimFunc(key, func(r rune) bool { return r < '0' || r > '9' })); err == nil {
 			(*n)[q] = text
 		}
 	}
@@ -314,10 +311,10 @@ func (v *interviews) questions(ctx context.Context, w *sessionWork, p *model.Pro
 	if err := v.ask(ctx, w.counter, v.author, p, &out, check); err != nil {
 		return nil, fmt.Errorf("the author: %w", err)
 	}
-	if v.dry && len(out) == 0 { // they are not known yet
+	if v.dry && len(out) == 0 { // they are not known yet: the longest
 		for _, k := range questionKinds {
 			for range k.Count {
-				out = append(out, question{Kind: k.Name, Question: strings.Repeat("what ", 20)})
+				out = append(out, question{Kind: k.Name, Question: strings.Repeat("what ", answerTokens)})
 			}
 		}
 	}
@@ -337,7 +334,8 @@ func (v *interviews) grades(ctx context.Context, w *sessionWork, questions []que
 	}
 	p := prompt(authorSystem, len(questions)*len(readings)*gradeTokens+100, fenced("answers", b.String()), graderQuestion)
 	if v.dry && slices.ContainsFunc(readings, func(r reading) bool { return r.Answers == nil }) {
-		n := len(questions) * (len(readings) + 1) * answerTokens / 2
+		n, _ := fits(w.counter, v.author, p)
+		n += len(readings) * (len(questions) + 2) * answerTokens // the most that readers write
 		v.spend(v.author.Info().Charge(core.Usage{Calls: 1, InputTokens: n, OutputTokens: p.MaxOutput}))
 		return nil, nil
 	}
@@ -398,7 +396,7 @@ func (v *interviews) ask(ctx context.Context, c *tokens.Counter, gen model.Gener
 		return nil
 	}
 	input, err := fits(c, gen, p)
-	if err != nil {
+	if err != nil && !v.dry { // in a dry run, texts that are not known yet are the longest
 		return err
 	}
 	if v.dry {

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -26,6 +27,7 @@ const (
 	recallTurns = 4    // replies in which a reader may ask for content before it has to answer
 	recallsEach = 20   // recalls in one reply
 	offerTokens = 1000 // of readerRecall, at most
+	vainTokens  = 16   // said of a recall that does not fit
 
 	defaultRecall, mostRecall = 5000, 10_000 // tokens of one recall, as the tool has them
 )
@@ -155,7 +157,8 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 		}
 		switch {
 		case r.Answers.any(len(questions)):
-			r.Hindered = strings.ToValidUTF8(r.Hindered[:min(len(r.Hindered), mostHindered)], "")
+			told := secret.Redact(r.Hindered)
+			r.Hindered = strings.ToValidUTF8(told[:min(len(told), mostHindered)], "")
 			if !slices.Contains([]string{"yes", "partly", "no"}, r.GoOn) {
 				r.GoOn = ""
 			}
@@ -171,7 +174,8 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 		}
 		if may {
 			one.InputTokens += back.left
-			for range turns {
+			for range turns { // the next prompt has the recalls and what came of each
+				one.InputTokens += p.MaxOutput + recallsEach*vainTokens
 				v.spend(v.reader.Info().Charge(one))
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
+	"github.com/condensehq/condense/tokens"
 )
 
 // A stub is author, reader and grader in one. Its answers can be replaced; nil is the usual one.
@@ -197,8 +198,8 @@ func TestReaderIgnoresAnEmptyCache(t *testing.T) {
 // them. A reply without such a key is none, and asked for again.
 func TestReaderAnswersInOtherForms(t *testing.T) {
 	for reply, want := range map[string][]string{
-		`{"answers": {"Q1": "the first", "question 2": "the second"}}`:                                     {"A: the first\n", "A: the second\n"},
-		`{"answers": {"1": 1234567, "2": 0.10, "3": true, "4": ["a", "b"]}}`:                               {"A: 1234567\n", "A: 0.10\n", "A: true\n", `A: ["a", "b"]` + "\n"},
+		`{"answers": {"Q1": "the first", "question 2": "the second"}}`:                                      {"A: the first\n", "A: the second\n"},
+		`{"answers": {"1": 1234567, "2": 0.10, "3": true, "4": ["a", "b"]}}`:                                {"A: 1234567\n", "A: 0.10\n", "A: true\n", `A: ["a", "b"]` + "\n"},
 		`Here is [my] answer to {all} of [1] them: {"answers": {"1": "so"}, "hindered": "a } in {"}. {End}`: {"A: so\n"},
 		`{} or rather {"answers": {"1": "so", "2": null, "3": ""}}`:                                         {"A: so\n", "A: unknown\n"},
 	} {
@@ -220,5 +221,49 @@ func TestReaderAnswersInOtherForms(t *testing.T) {
 	}
 	if r := interviewed(t, &stub{}, 0, dir, 25); len(r.Answers) != 1 {
 		t.Errorf("a reply without an answer is in the cache: %+v", r.Skipped)
+	}
+}
+
+// TestReaderTellsNoKeys: a reader's own words are kept without text in the form of a key, also one that is cut.
+func TestReaderTellsNoKeys(t *testing.T) {
+	key := "sk-ant-api03-" + strings.Repeat("Ab3x", 20)
+	for _, before := range []string{"", strings.Repeat("a ", 180)} {
+		s := &stub{reader: says(`{"answers": {"1": "this"}, "hindered": "` + before + `the key ` + key + `"}`)}
+		r := interviewed(t, s, 0, "", 25)
+		if len(r.Answers) != 1 || r.Answers[0].Hinder == "" || strings.Contains(r.Answers[0].Hinder, "Ab3x") {
+			t.Errorf("%+v", r.Answers)
+		}
+	}
+}
+
+// TestReaderCostsNoMoreThanPlanned: also if everybody writes as much as they may, and reads what the others wrote.
+func TestReaderCostsNoMoreThanPlanned(t *testing.T) {
+	e, err := tokens.Open(tokens.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stub{question: strings.Repeat("x y ", 55)}
+	s.charge = func(p *model.Prompt, answer string) core.Usage {
+		return core.Usage{Calls: 1, InputTokens: e.CountText(p.System) + e.CountText(string(p.Messages[0].Parts[0].(core.Text))), OutputTokens: e.CountText(answer)}
+	}
+	s.reader = func(_ context.Context, text string) (string, error) {
+		if strings.Contains(text, `only the key "recall"`) {
+			return `{"recall": [` + strings.Repeat(`"m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12", `, 19) + `"m1"]}`, nil
+		}
+		return `{"answers": {` + strings.Repeat(`"0": "", `, 9) + `"1": "` + strings.Repeat("x y ", 1200) + `"}}`, nil
+	}
+	for _, recall := range []int{0, 100} {
+		items, strategies, opts := interview(t, s, recall, "", 25)
+		_, plan, err := lab.PlanInterview(t.Context(), items, strategies, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := lab.Interview(t.Context(), items, strategies, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := r.Usage; len(r.Answers) == 0 || u.Calls > plan.Calls || u.InputTokens > plan.InputTokens || u.OutputTokens > plan.OutputTokens || recall == 0 && plan.InputTokens > 2*u.InputTokens {
+			t.Errorf("recall %d: planned %+v, spent %+v, skipped %+v", recall, plan, u, r.Skipped)
+		}
 	}
 }
