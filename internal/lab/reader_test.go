@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,7 +70,7 @@ func (s *stub) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, er
 func graded() string {
 	grades := map[string]string{}
 	for i := range 20 {
-		grades[fmt.Sprint(i+1)] = "right"
+		grades[strconv.Itoa(i+1)] = "right"
 	}
 	b, _ := json.Marshal(map[string]any{"A": grades, "B": grades, "C": grades})
 	return string(b)
@@ -126,7 +127,7 @@ func TestReaderRecallsNothing(t *testing.T) {
 		t.Errorf("%d replies, %d answers, skipped %+v", asked, len(r.Answers), r.Skipped)
 	}
 	asked = 0
-	s.reader = func(_ context.Context, text string) (string, error) {
+	s.reader = func(_ context.Context, _ string) (string, error) {
 		if asked++; asked == 2 {
 			return `{"recall": [null]}`, nil
 		}
