@@ -40,9 +40,9 @@ var budgets = []struct {
 }{
 	{"lines of core and registry with their imports", 3_590, 3_200, closure("core", "registry")},
 	{"lines of plugin-sdk with its imports", 7_500, 5_500, closure("plugin-sdk")},
-	{"lines of the root package with its imports", 44_790, 30_000, closure(".")},
+	{"lines of the root package with its imports", 44_760, 30_000, closure(".")},
 	{"lines of live with its imports", 77_540, 58_000, closure("live")},
-	{"lines of the program with its imports, without the laboratory", 107_730, 74_000, closure("cmd/condense")},
+	{"lines of the program with its imports, without the laboratory", 107_400, 74_000, closure("cmd/condense")},
 	{"lines in all", 130_460, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
@@ -54,7 +54,7 @@ var budgets = []struct {
 	{"fields of a struct", 31, mostFields, func(h *house) (int, []string) { return most(h.fields, mostFields) }},
 	{fmt.Sprintf("functions above %d lines", mostFunction), 0, 0, func(h *house) (int, []string) { return above(h.functions, mostFunction) }},
 	{fmt.Sprintf("files above %d lines", mostFile), 0, 0, func(h *house) (int, []string) { return above(h.files, mostFile) }},
-	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 750, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("lines above %d characters, without tags", mostLine), 745, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.
