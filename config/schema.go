@@ -309,7 +309,7 @@ func settingSchema(set registry.Setting) schema {
 	if set.Type != "" {
 		out["type"] = set.Type
 	}
-	if len(set.Enum) > 0 {
+	if len(set.Enum) > 0 && set.Type == "string" {
 		out["enum"] = set.Enum
 	}
 	if len(set.Default) > 0 {

@@ -167,6 +167,22 @@ func TestNestedSettingsAreDocumented(t *testing.T) {
 			t.Errorf("%s: got error %v, want that mark.style is none of dots, dashes", raw, err)
 		}
 	}
+	type odd struct {
+		Marks []string `json:"marks" enum:"a&b|<z>"`
+		Text  string   `json:"text" enum:"a&b|null"`
+		More  *struct {
+			N int `json:"n" enum:"1|2"`
+		} `json:"more"`
+	}
+	odds := registry.Settings[odd](func() odd { return odd{} })
+	for raw, wrong := range map[string]string{
+		``: "", `{"marks":["a&b","<z>"],"text":"a&b"}`: "", `{"text":"null","more":{"n":2}}`: "", `{"more":null}`: "",
+		`{"marks":["a&b","x"]}`: `settings: marks: "x" is none of a&b, <z>`, `{"more":{"n":3}}`: `settings: more.n: "3" is none of 1, 2`,
+	} {
+		if _, err := odds.Decode(json.RawMessage(raw)); wrong == "" && err != nil || wrong != "" && (err == nil || err.Error() != wrong) {
+			t.Errorf("%s: got error %v, want %q", raw, err, wrong)
+		}
+	}
 	want := []string{`0 mark object {"style":"dots"} the mark []`, `1 mark.style string "dots" how it looks ["dots" "dashes"]`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -179,13 +179,24 @@ func decode[C any](raw json.RawMessage, c *C) error {
 			return fmt.Errorf("settings: %w", err)
 		}
 	}
-	var wrong error
-	Nested(describe(*c), func(s Setting, _ int) {
-		if value := strings.Trim(string(s.Default), `"`); s.Enum != nil && value != "" && value != "null" && !slices.Contains(s.Enum, value) {
-			wrong = fmt.Errorf("settings: %s: %q is none of %s", s.Name, value, strings.Join(s.Enum, ", "))
+	return choices(describe(*c), "settings: ")
+}
+
+// choices returns an error if a setting, or a text in a list, is none of its enum's values. Empty ones and absent sections are no choice.
+func choices(all []Setting, in string) error {
+	for _, s := range all {
+		texts := []string{""}
+		if s.Enum != nil && json.Unmarshal(s.Default, &texts[0]) != nil && s.Type != "object" && json.Unmarshal(s.Default, &texts) != nil {
+			texts = []string{string(s.Default)}
 		}
-	})
-	return wrong
+		if i := slices.IndexFunc(texts, func(t string) bool { return t != "" && !slices.Contains(s.Enum, t) }); i >= 0 {
+			return fmt.Errorf("%s%s: %q is none of %s", in, s.Name, texts[i], strings.Join(s.Enum, ", "))
+		}
+		if err := choices(s.Fields, in+s.Name+"."); err != nil && string(s.Default) != "null" {
+			return err
+		}
+	}
+	return nil
 }
 
 // renamed returns settings with those of former names under their present ones.
