@@ -63,7 +63,7 @@ func (s *Source) value(files []Settings, args []string) string {
 			if value != "" || s.Key == nil {
 				break
 			}
-			if text, err := os.ReadFile(file); err == nil {
+			if text, err := readSettings(file); err == nil {
 				value, _, _ = settings.Get(files[i].Format, text, s.Key...) // the agent reports its faults
 			}
 		}
@@ -125,7 +125,7 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (texts [][]byte) {
 	for i := range slices.Backward(files) {
 		for _, file := range paths(&files[i]) {
-			if text, err := os.ReadFile(file); err == nil && o.Context != nil && files[i].Format == settings.JSON {
+			if text, err := readSettings(file); err == nil && o.Context != nil && files[i].Format == settings.JSON {
 				texts = append(texts, text)
 			}
 		}
@@ -133,7 +133,7 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	if len(texts) > 0 || o.List == nil {
 		return texts
 	}
-	const patience, most = 3 * time.Second, 8 << 20
+	const patience = 3 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, o.List...) //nolint:gosec // the agent, which the user starts
@@ -141,7 +141,7 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	if err != nil || cmd.Start() != nil {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(out, most))
+	text, _ := io.ReadAll(io.LimitReader(out, mostSettings))
 	if cmd.Wait() != nil { // an older version, which does not know the command
 		return nil
 	}

@@ -2,7 +2,9 @@ package servecmd
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/internal/live/agents"
@@ -26,6 +28,7 @@ func TestReadOwn(t *testing.T) {
 		model  string
 		window int // of the table
 		want   live.AgentLimit
+		notes  []string // the files that were not read
 	}{
 		"its own list": {
 			agent: "codex", prints: codexModels, starts: "gpt-9-new", model: "gpt-9-new",
@@ -75,6 +78,17 @@ func TestReadOwn(t *testing.T) {
 			agent: "gemini", files: map[string]string{".gemini/settings.json": `{"model": {"name": "gemini-x", "compressionThreshold": 0.2}}`}, starts: "gemini-x",
 			model: "gemini-x", window: 1_000_000, want: live.AgentLimit{Compacts: 200_000},
 		},
+		"links to what has no end, and a pipe": {
+			agent: "opencode", files: map[string]string{
+				"opencode.json": "-> /dev/zero", ".cache/opencode/models.json": "-> /dev/zero", "opencode.jsonc": "|", ".config/opencode/opencode.json": `{"model": "anthropic/claude-x"}`,
+			},
+			starts: "claude-x", model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 168_000},
+			notes: []string{"~/opencode.jsonc", "~/opencode.json", "~/.cache/opencode/models.json"},
+		},
+		"a file that is too large": {
+			agent: "pi", files: map[string]string{".pi/agent/models.json": `{"providers": {"anthropic": {"models": [{"id": "claude-x", "contextWindow": 9999}]}}}` + strings.Repeat(" ", 8<<20)},
+			model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 200_000 - 16_384}, notes: []string{"~/.pi/agent/models.json"},
+		},
 		"an agent without rules": {agent: "aider", model: "m", window: 200_000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +106,17 @@ func TestReadOwn(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				target, isLink := strings.CutPrefix(text, "-> ")
+				var err error
+				switch {
+				case isLink:
+					err = os.Symlink(target, path)
+				case text == "|":
+					err = exec.Command("mkfifo", path).Run()
+				default:
+					err = os.WriteFile(path, []byte(text), 0o600)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -104,7 +128,17 @@ func TestReadOwn(t *testing.T) {
 			if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			k := readOwn(t.Context(), agents.Find(test.agent), program, test.args)
+			agent := agents.Find(test.agent)
+			if _, err := ownAddresses(agent, nil); err != nil {
+				t.Error(err)
+			}
+			notes := unread(agent)
+			for i, file := range test.notes {
+				if len(notes) != len(test.notes) || notes[i] != file+": it is no file of at most 8 MB; its settings are not known" {
+					t.Errorf("notes %q, want of %q", notes, test.notes)
+				}
+			}
+			k := readOwn(t.Context(), agent, program, test.args)
 			if k.starts != test.starts {
 				t.Errorf("it starts with %q, want %q", k.starts, test.starts)
 			}
