@@ -94,7 +94,7 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	var listed []agents.Window
 	for _, text := range o.catalogs(ctx, files, program) {
 		var v any
-		if json.Unmarshal(text, &v) == nil {
+		if json.Unmarshal(settings.Plain(text), &v) == nil {
 			listed = append(k.read(o, v, "", new(float64)), listed...)
 		}
 	}

@@ -66,6 +66,10 @@ func TestReadOwn(t *testing.T) {
 			},
 			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
 		},
+		"OpenCode's settings with comments": {
+			agent: "opencode", model: "claude-x", files: map[string]string{"opencode.jsonc": "{ // mine\n\"provider\": {\"anthropic\": {\"models\": {\"claude-x\": {\"limit\": {\"context\": 300000,},},},},},}"},
+			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
+		},
 		"OpenCode, which does not": {
 			agent: "opencode", files: map[string]string{".config/opencode/opencode.json": `{"compaction": {"auto": false}}`}, model: "claude-x", window: 200_000,
 		},
