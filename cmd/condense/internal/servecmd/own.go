@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -23,17 +25,18 @@ import (
 type Own struct {
 	Files   []Settings // besides [Point.Settings]
 	List    []string   // arguments with which its program prints the models as JSON, if no file has them
-	Within  []string   // where members with these names stand side by side, the others are of no interest
+	Within  []string   // the providers whose requests come through the gateway; nil: all. Where they stand side by side, the others are of no interest
 	ID      string     // the name of a model in it, if that is not the member's
 	Context []string   // the path of its window from there, in JSON
 	First   string     // of the models, the agent starts with the one with the smallest
 
-	Model  Source // the model that it starts with
-	Window Source // a window for every model
-	Limit  Source // the size at which it condenses by itself, if that is below its usual one
-	Share  Source // the share of a window at which it does
-	Spare  Source // what it leaves free of a window
-	Off    Source // "false": it never does
+	Model    Source // the model that it starts with; with Within, its provider can be before it
+	Provider Source // the provider of the model
+	Window   Source // a window for every model
+	Limit    Source // the size at which it condenses by itself, if that is below its usual one
+	Share    Source // the share of a window at which it does
+	Spare    Source // what it leaves free of a window
+	Off      Source // "false": it never does
 }
 
 // A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
@@ -73,10 +76,12 @@ func (s *Source) value(files []Settings, args []string) string {
 
 // A knowing is what an agent knows about its models.
 type knowing struct {
-	agent  *agents.Agent // its row, with what its catalogue and settings say
-	starts string        // the model that it starts with; empty if it does not say
-	limit  int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
-	source string
+	agent     *agents.Agent // its row, with what its catalogue and settings say
+	starts    string        // the model that it starts with; empty if it does not say
+	elsewhere string        // the provider of that model, if its requests do not come through the gateway
+	within    []string      // the providers whose models count
+	limit     int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
+	source    string
 }
 
 // readOwn returns what an agent knows about its models.
@@ -91,6 +96,8 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 		n, _ := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
 		return max(0, n)
 	}
+	k.choose(o, files, args)
+	chosen := k.starts
 	var listed []agents.Window
 	for _, text := range o.catalogs(ctx, files, program) {
 		var v any
@@ -100,8 +107,7 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	}
 	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
 	own.Windows = append(listed, own.Windows...)
-	k.starts = cmp.Or(o.Model.value(files, args), k.starts)
-	k.starts = k.starts[strings.LastIndex(k.starts, "/")+1:] // OpenCode's have the provider before it
+	k.starts = cmp.Or(chosen, k.starts)
 	if window := int(number(&o.Window)); window > 0 {
 		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
 	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
@@ -119,6 +125,24 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 		k.source = "its settings"
 	}
 	return k
+}
+
+// choose finds the model that the agent starts with, and its provider.
+func (k *knowing) choose(o *Own, files []Settings, args []string) {
+	k.starts, k.within = o.Model.value(files, args), o.Within
+	if o.Model.value(nil, args) != "" { // the provider of the settings is that of their own model
+		files = nil
+	}
+	provider, name, found := strings.Cut(k.starts, "/")
+	if p := o.Provider.value(files, args); p != "" {
+		provider, name = p, strings.TrimPrefix(k.starts, p+"/")
+	} else if o.Within == nil || !found {
+		provider, name = "", k.starts[strings.LastIndex(k.starts, "/")+1:]
+	}
+	k.starts = name
+	if provider != "" && !slices.Contains(o.Within, provider) {
+		k.elsewhere, k.within = provider, slices.Concat([]string{provider}, o.Within)
+	}
 }
 
 // catalogs returns the texts with the agent's models, the most special last.
@@ -170,11 +194,12 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		}
 		return []agents.Window{{Model: id, Tokens: int(window)}}
 	}
-	chosen := slices.ContainsFunc(o.Within, func(name string) bool { return m[name] != nil })
-	for name, v := range m {
-		if !chosen || slices.Contains(o.Within, name) {
-			all = append(all, k.read(o, v, name, first)...)
-		}
+	names := slices.DeleteFunc(slices.Clone(k.within), func(name string) bool { return m[name] == nil })
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(m))
+	}
+	for _, name := range names {
+		all = append(all, k.read(o, m[name], name, first)...)
 	}
 	return all
 }
@@ -190,7 +215,7 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 
 // first says which of the two condenses first, at what size, and why; nothing if the agent is not known to condense by itself.
 func (k *knowing) first(g *live.Gateway) []string {
-	if k.agent.Share == 0 && k.agent.Reserve == 0 {
+	if k.elsewhere == "" && k.agent.Share == 0 && k.agent.Reserve == 0 {
 		return nil
 	}
 	return []string{k.said(live.Due(g, k.agent.Name, k.starts))}
@@ -200,6 +225,8 @@ func (k *knowing) said(due, window int, known bool) string {
 	own, who := k.of(k.starts, window), k.agent.Title
 	which, rest := cmp.Or(k.starts, "the model"), ""
 	switch {
+	case k.elsewhere != "":
+		return fmt.Sprintf("requests to %s do not come through condense", plain.Clip(k.elsewhere))
 	case due <= 0:
 		return fmt.Sprintf("%s condenses by itself before condense, which only does what the vendor would refuse (auto: false)", who)
 	case !known: // its requests will say

@@ -28,7 +28,9 @@ func TestReadOwn(t *testing.T) {
 		model  string
 		window int // of the table
 		want   live.AgentLimit
-		notes  []string // the files that were not read
+		// A provider whose requests do not come through the gateway.
+		elsewhere string
+		notes     []string // the files that were not read
 	}{
 		"its own list": {
 			agent: "codex", prints: codexModels, starts: "gpt-9-new", model: "gpt-9-new",
@@ -69,6 +71,26 @@ func TestReadOwn(t *testing.T) {
 		"OpenCode's settings with comments": {
 			agent: "opencode", model: "claude-x", files: map[string]string{"opencode.jsonc": "{ // mine\n\"provider\": {\"anthropic\": {\"models\": {\"claude-x\": {\"limit\": {\"context\": 300000,},},},},},}"},
 			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
+		},
+		"a provider that OpenCode asks by itself": {
+			agent: "opencode", files: map[string]string{"opencode.json": `{"model": "openrouter/anthropic/claude-x"}`},
+			starts: "anthropic/claude-x", elsewhere: "openrouter", model: "claude-y", window: 200_000, want: live.AgentLimit{Compacts: 168_000},
+		},
+		"a model of the user's provider": {
+			agent: "opencode", args: []string{"-m", "corp/claude-x"}, starts: "claude-x", elsewhere: "corp", model: "claude-x",
+			files: map[string]string{"opencode.json": `{"model": "anthropic/claude-x", "provider": {"anthropic": {}, "corp": {"models": {"claude-x": {"limit": {"context": 100000}}}}, "other": {"models": {"claude-x": {"limit": {"context": 90000}}}}}}`},
+			want:  live.AgentLimit{Window: 100_000, Compacts: 68_000},
+		},
+		"pi's provider": {
+			agent: "pi", args: []string{"--provider", "openrouter", "--model=anthropic/claude-x"}, starts: "anthropic/claude-x", elsewhere: "openrouter",
+		},
+		"pi's provider in the settings": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"defaultProvider": "openrouter", "defaultModel": "anthropic/claude-x"}`},
+			starts: "anthropic/claude-x", elsewhere: "openrouter",
+		},
+		"pi's provider in the settings, and a model of another": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"defaultProvider": "openrouter", "defaultModel": "anthropic/claude-x"}`},
+			args: []string{"--model", "anthropic/claude-y"}, starts: "claude-y",
 		},
 		"OpenCode, which does not": {
 			agent: "opencode", files: map[string]string{".config/opencode/opencode.json": `{"compaction": {"auto": false}}`}, model: "claude-x", window: 200_000,
@@ -143,8 +165,8 @@ func TestReadOwn(t *testing.T) {
 				}
 			}
 			k := readOwn(t.Context(), agent, program, test.args)
-			if k.starts != test.starts {
-				t.Errorf("it starts with %q, want %q", k.starts, test.starts)
+			if k.starts != test.starts || k.elsewhere != test.elsewhere {
+				t.Errorf("it starts with %q of %q, want %q of %q", k.starts, k.elsewhere, test.starts, test.elsewhere)
 			}
 			if got := k.of(test.model, test.window); got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
@@ -164,6 +186,7 @@ func TestFirstLine(t *testing.T) {
 	}{
 		{codex, 400_000, true, "gpt-6.2-sol is condensed at 400,000 tokens, before Codex does at 450,000 of 500,000, by its catalogue"},
 		{codex, 0, true, "Codex condenses by itself before condense, which only does what the vendor would refuse (auto: false)"},
+		{&knowing{agent: agents.Find("opencode"), starts: "claude-x", elsewhere: "openrouter"}, 160_000, true, "requests to openrouter do not come through condense"},
 		{&knowing{agent: agents.Find("gemini")}, 160_000, false, "conversations are condensed before Gemini CLI does it by itself, at about 45 % of the window of the model"},
 	} {
 		if got := test.k.said(test.due, 200_000, test.known); got != test.want {
