@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -92,9 +93,9 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 		return k
 	}
 	files := slices.Concat(p.Settings, o.Files)
-	number := func(s *Source) float64 {
-		n, _ := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
-		return max(0, n)
+	number := func(s *Source, fits func(float64) bool) (n float64, ok bool) {
+		n, err := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
+		return n, err == nil && fits(n)
 	}
 	k.choose(o, files, args)
 	chosen := k.starts
@@ -108,24 +109,32 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
 	own.Windows = append(listed, own.Windows...)
 	k.starts = cmp.Or(chosen, k.starts)
-	if window := int(number(&o.Window)); window > 0 {
-		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
+	if window, ok := number(&o.Window, isWindow); ok {
+		own.Windows, k.source = []agents.Window{{Tokens: int(window)}}, "its settings"
 	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
 		k.source = "its catalogue"
 	}
-	switch share, spare := number(&o.Share), number(&o.Spare); {
-	case o.Off.value(files, args) == "false":
-		own.Share, own.Reserve = 0, 0
-	case share > 0:
+	if share, ok := number(&o.Share, func(n float64) bool { return n > 0 && n <= 1 }); ok {
 		own.Share = share
-	case spare > 0:
-		own.Reserve = int(spare)
 	}
-	if k.limit = int(number(&o.Limit)); k.limit > 0 {
-		k.source = "its settings"
+	if spare, ok := number(&o.Spare, func(n float64) bool { return n >= 0 && n <= mostTokens }); ok {
+		if own.Reserve = int(spare); own.Reserve == 0 {
+			own.Share = 1
+		}
+	}
+	if o.Off.value(files, args) == "false" {
+		own.Share, own.Reserve = 0, 0
+	}
+	if limit, ok := number(&o.Limit, isWindow); ok {
+		k.limit, k.source = int(limit), "its settings"
 	}
 	return k
 }
+
+const mostTokens = 1e8
+
+// isWindow reports whether n can be the window of a model, in tokens.
+func isWindow(n float64) bool { return n >= 1000 && n <= mostTokens && n == math.Trunc(n) }
 
 // choose finds the model that the agent starts with, and its provider.
 func (k *knowing) choose(o *Own, files []Settings, args []string) {
@@ -186,7 +195,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		inner, _ := at.(map[string]any)
 		at = inner[part]
 	}
-	if window, ok := at.(float64); ok && window > 0 {
+	if window, ok := at.(float64); ok && isWindow(window) {
 		id, _ := m[o.ID].(string)
 		id = cmp.Or(id, name)
 		if n, ok := m[o.First].(float64); ok && (*first == 0 || n < *first) {

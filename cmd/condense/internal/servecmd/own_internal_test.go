@@ -92,6 +92,50 @@ func TestReadOwn(t *testing.T) {
 			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"defaultProvider": "openrouter", "defaultModel": "anthropic/claude-x"}`},
 			args: []string{"--model", "anthropic/claude-y"}, starts: "claude-y",
 		},
+		"a window larger than any": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1e308"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window large": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1e15"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window small": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "0.5"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window without end": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "inf"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window of one token": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window of a part of a token": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000.5"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window that is none": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "NaN"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window below zero": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "-5000"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a limit above every window": {
+			agent: "codex", prints: codexModels, args: []string{"-c", "model_auto_compact_token_limit=1e308"}, starts: "gpt-9-new", model: "gpt-9-new",
+			want: live.AgentLimit{Window: 700_000, Compacts: 630_000},
+		},
+		"a catalogue with absurd windows": {
+			agent: "opencode", files: map[string]string{"opencode.json": `{"provider": {"anthropic": {"models": {"claude-x": {"limit": {"context": 1e308}}, "claude": {"limit": {"context": 0.5}}}}}}`},
+			model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 168_000},
+		},
+		"a share above all": {
+			agent: "gemini", files: map[string]string{".gemini/settings.json": `{"model": {"compressionThreshold": 2}}`}, model: "gemini-x", window: 1_000_000,
+			want: live.AgentLimit{Compacts: 500_000},
+		},
+		"an absurd reserve": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"compaction": {"reserveTokens": 1e15}}`}, model: "claude-x", window: 200_000,
+			want: live.AgentLimit{Compacts: 200_000 - 16_384},
+		},
+		"no reserve": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"compaction": {"reserveTokens": 0}}`}, model: "claude-x", window: 200_000,
+			want: live.AgentLimit{Compacts: 200_000},
+		},
 		"OpenCode, which does not": {
 			agent: "opencode", files: map[string]string{".config/opencode/opencode.json": `{"compaction": {"auto": false}}`}, model: "claude-x", window: 200_000,
 		},
