@@ -42,7 +42,7 @@ type Own struct {
 
 // A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
 type Source struct {
-	Flags []string // -x VALUE, -x=VALUE, or NAME=VALUE
+	Flags []string // -x VALUE, -xVALUE, -x=VALUE, or NAME = VALUE
 	Env   string
 	Key   []string
 }
@@ -51,11 +51,17 @@ type Source struct {
 func (s *Source) value(files []Settings, args []string) string {
 	value := ""
 	for i, arg := range args {
+		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config=") // Codex's, attached
 		for _, f := range s.Flags {
-			if v, ok := strings.CutPrefix(arg, f+"="); ok {
-				value = v
-			} else if arg == f && i+1 < len(args) {
+			isFlag := strings.HasPrefix(f, "-")
+			name, v, ok := strings.Cut(arg, "=")
+			switch {
+			case ok && strings.TrimSpace(name) == f:
+				value = strings.TrimSpace(v)
+			case isFlag && arg == f && i+1 < len(args):
 				value = args[i+1]
+			case isFlag && len(f) == len("-m") && arg != f && strings.HasPrefix(arg, f):
+				value = arg[len(f):]
 			}
 		}
 	}
@@ -181,11 +187,11 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	return [][]byte{text}
 }
 
-// read returns the models below v, which is a member of this name.
+// read returns the models below v, which is a member of this name; of a list, it has none.
 func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents.Window) {
 	if list, ok := v.([]any); ok {
 		for _, v := range list {
-			all = append(all, k.read(o, v, name, first)...)
+			all = append(all, k.read(o, v, "", first)...)
 		}
 		return all
 	}
@@ -197,7 +203,9 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 	}
 	if window, ok := at.(float64); ok && isWindow(window) {
 		id, _ := m[o.ID].(string)
-		id = cmp.Or(id, name)
+		if id = cmp.Or(id, name); id == "" {
+			return nil
+		}
 		if n, ok := m[o.First].(float64); ok && (*first == 0 || n < *first) {
 			*first, k.starts = n, id
 		}
@@ -232,7 +240,7 @@ func (k *knowing) first(g *live.Gateway) []string {
 
 func (k *knowing) said(due, window int, known bool) string {
 	own, who := k.of(k.starts, window), k.agent.Title
-	which, rest := cmp.Or(k.starts, "the model"), ""
+	which, rest := cmp.Or(plain.Clip(k.starts), "the model"), ""
 	switch {
 	case k.elsewhere != "":
 		return fmt.Sprintf("requests to %s do not come through condense", plain.Clip(k.elsewhere))

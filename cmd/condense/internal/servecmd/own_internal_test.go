@@ -55,6 +55,14 @@ func TestReadOwn(t *testing.T) {
 			agent: "codex", prints: codexModels, args: []string{"-c", "model_auto_compact_token_limit=271000", "-m", "gpt-6-sol"},
 			starts: "gpt-6-sol", model: "gpt-6-sol", want: live.AgentLimit{Window: 272_000, Compacts: 244_800},
 		},
+		"Codex's other ways to write": {
+			agent: "codex", prints: codexModels, args: []string{"-c", "model_context_window = 100000", "-cmodel_auto_compact_token_limit=60000", "-mgpt-6-sol"},
+			starts: "gpt-6-sol", model: "gpt-6-sol", want: live.AgentLimit{Window: 100_000, Compacts: 60_000},
+		},
+		"models without names": {
+			agent: "codex", prints: `{"models": [{"slug": "", "priority": 1, "context_window": 5000}, {"priority": 0.5, "context_window": 6000}, {"slug": "gpt-9-new", "priority": 2, "context_window": 700000}]}`,
+			starts: "gpt-9-new", model: "models-x",
+		},
 		"Claude Code's window": {
 			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "500000", "ANTHROPIC_MODEL": "claude-opus-5-5"}, starts: "claude-opus-5-5",
 			model: "claude-opus-5-5", window: 1_000_000, want: live.AgentLimit{Window: 500_000, Compacts: 467_000},
@@ -222,6 +230,7 @@ func TestReadOwn(t *testing.T) {
 // TestFirstLine: who condenses first is said with numbers, where the model is known.
 func TestFirstLine(t *testing.T) {
 	codex := &knowing{agent: agents.Find("codex"), starts: "gpt-6.2-sol", source: "its catalogue"}
+	long := &knowing{agent: codex.agent, starts: strings.Repeat("m", 5000), source: "its catalogue"}
 	for _, test := range []struct {
 		k     *knowing
 		due   int
@@ -229,6 +238,7 @@ func TestFirstLine(t *testing.T) {
 		want  string
 	}{
 		{codex, 400_000, true, "gpt-6.2-sol is condensed at 400,000 tokens, before Codex does at 450,000 of 500,000, by its catalogue"},
+		{long, 400_000, true, strings.Repeat("m", 80) + "… is condensed at 400,000 tokens, before Codex does at 180,000 of 200,000, by its catalogue"},
 		{codex, 0, true, "Codex condenses by itself before condense, which only does what the vendor would refuse (auto: false)"},
 		{&knowing{agent: agents.Find("opencode"), starts: "claude-x", elsewhere: "openrouter"}, 160_000, true, "requests to openrouter do not come through condense"},
 		{&knowing{agent: agents.Find("gemini")}, 160_000, false, "conversations are condensed before Gemini CLI does it by itself, at about 45 % of the window of the model"},
