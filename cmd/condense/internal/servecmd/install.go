@@ -126,7 +126,7 @@ func openEdit(file string) (*edit, error) {
 		return e, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	e.existed = true
 	if e.output, err = cli.OpenFile(file, 0o600); err != nil {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/plain"
@@ -53,15 +56,12 @@ func (s *Source) value(files []Settings, args []string) string {
 	for i, arg := range args {
 		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config=") // Codex's, attached
 		for _, f := range s.Flags {
-			isFlag := strings.HasPrefix(f, "-")
-			name, v, ok := strings.Cut(arg, "=")
-			switch {
-			case ok && strings.TrimSpace(name) == f:
+			rest, ok := strings.CutPrefix(arg, f)
+			v, set := strings.CutPrefix(strings.TrimSpace(rest), "=")
+			if ok && (set || rest != "" && len(f) == len("-m")) {
 				value = strings.TrimSpace(v)
-			case isFlag && arg == f && i+1 < len(args):
+			} else if ok && rest == "" && i+1 < len(args) {
 				value = args[i+1]
-			case isFlag && len(f) == len("-m") && arg != f && strings.HasPrefix(arg, f):
-				value = arg[len(f):]
 			}
 		}
 	}
@@ -86,7 +86,7 @@ type knowing struct {
 	agent     *agents.Agent // its row, with what its catalogue and settings say
 	starts    string        // the model that it starts with; empty if it does not say
 	elsewhere string        // the provider of that model, if its requests do not come through the gateway
-	within    []string      // the providers whose models count
+	unread    []string      // notes about settings that were not read
 	limit     int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
 	source    string
 }
@@ -94,19 +94,23 @@ type knowing struct {
 // readOwn returns what an agent knows about its models.
 func readOwn(ctx context.Context, agent *agents.Agent, program string, args []string) *knowing {
 	p, own := pointOf(agent), *agent
-	o, k := p.Own, &knowing{agent: &own}
-	if o == nil || !talks(agent, args) {
+	k := &knowing{agent: &own}
+	if p.Own == nil || !talks(agent, args) {
 		return k
 	}
+	o := new(*p.Own)
 	files := slices.Concat(p.Settings, o.Files)
-	number := func(s *Source, fits func(float64) bool) (n float64, ok bool) {
+	number := func(s *Source, least, most float64) float64 { // -1 if there is none
 		n, err := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
-		return n, err == nil && fits(n)
+		if err != nil || n < least || n > most || most > 1 && n != math.Trunc(n) {
+			return -1
+		}
+		return n
 	}
 	k.choose(o, files, args)
 	chosen := k.starts
 	var listed []agents.Window
-	for _, text := range o.catalogs(ctx, files, program) {
+	for _, text := range k.catalogs(ctx, o, files, program) {
 		var v any
 		if json.Unmarshal(settings.Plain(text), &v) == nil {
 			listed = append(k.read(o, v, "", new(float64)), listed...)
@@ -115,36 +119,31 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
 	own.Windows = append(listed, own.Windows...)
 	k.starts = cmp.Or(chosen, k.starts)
-	if window, ok := number(&o.Window, isWindow); ok {
-		own.Windows, k.source = []agents.Window{{Tokens: int(window)}}, "its settings"
+	if window := int(number(&o.Window, leastWindow, mostTokens)); window > 0 {
+		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
 	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
 		k.source = "its catalogue"
 	}
-	if share, ok := number(&o.Share, func(n float64) bool { return n > 0 && n <= 1 }); ok {
-		own.Share = share
-	}
-	if spare, ok := number(&o.Spare, func(n float64) bool { return n >= 0 && n <= mostTokens }); ok {
-		if own.Reserve = int(spare); own.Reserve == 0 {
-			own.Share = 1
-		}
-	}
-	if o.Off.value(files, args) == "false" {
+	switch share, spare := number(&o.Share, 0, 1), int(number(&o.Spare, 0, mostTokens)); {
+	case o.Off.value(files, args) == "false":
 		own.Share, own.Reserve = 0, 0
+	case share > 0:
+		own.Share = share
+	case spare >= 0:
+		own.Reserve = max(1, spare)
 	}
-	if limit, ok := number(&o.Limit, isWindow); ok {
-		k.limit, k.source = int(limit), "its settings"
+	if k.limit = max(0, int(number(&o.Limit, leastWindow, mostTokens))); k.limit > 0 {
+		k.source = "its settings"
 	}
 	return k
 }
 
-const mostTokens = 1e8
+// The windows that a model can have, in tokens.
+const leastWindow, mostTokens = 1000, 1e8
 
-// isWindow reports whether n can be the window of a model, in tokens.
-func isWindow(n float64) bool { return n >= 1000 && n <= mostTokens && n == math.Trunc(n) }
-
-// choose finds the model that the agent starts with, and its provider.
+// choose finds the model that the agent starts with, and its provider, whose windows count too.
 func (k *knowing) choose(o *Own, files []Settings, args []string) {
-	k.starts, k.within = o.Model.value(files, args), o.Within
+	k.starts = o.Model.value(files, args)
 	if o.Model.value(nil, args) != "" { // the provider of the settings is that of their own model
 		files = nil
 	}
@@ -156,15 +155,18 @@ func (k *knowing) choose(o *Own, files []Settings, args []string) {
 	}
 	k.starts = name
 	if provider != "" && !slices.Contains(o.Within, provider) {
-		k.elsewhere, k.within = provider, slices.Concat([]string{provider}, o.Within)
+		k.elsewhere, o.Within = provider, slices.Concat([]string{provider}, o.Within)
 	}
 }
 
 // catalogs returns the texts with the agent's models, the most special last.
-func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (texts [][]byte) {
+func (k *knowing) catalogs(ctx context.Context, o *Own, files []Settings, program string) (texts [][]byte) {
 	for i := range slices.Backward(files) {
 		for _, file := range paths(&files[i]) {
-			if text, err := readSettings(file); err == nil && o.Context != nil && files[i].Format == settings.JSON {
+			switch text, err := readSettings(file); {
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
+				k.unread = append(k.unread, fmt.Sprintf("%s: %v; its settings are not known", cli.FromHome(file), err))
+			case err == nil && o.Context != nil && files[i].Format == settings.JSON:
 				texts = append(texts, text)
 			}
 		}
@@ -201,7 +203,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		inner, _ := at.(map[string]any)
 		at = inner[part]
 	}
-	if window, ok := at.(float64); ok && isWindow(window) {
+	if window, ok := at.(float64); ok && window >= leastWindow && window <= mostTokens && window == math.Trunc(window) {
 		id, _ := m[o.ID].(string)
 		if id = cmp.Or(id, name); id == "" {
 			return nil
@@ -211,7 +213,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		}
 		return []agents.Window{{Model: id, Tokens: int(window)}}
 	}
-	names := slices.DeleteFunc(slices.Clone(k.within), func(name string) bool { return m[name] == nil })
+	names := slices.DeleteFunc(slices.Clone(o.Within), func(name string) bool { return m[name] == nil })
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(m))
 	}
@@ -230,12 +232,12 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 	return l
 }
 
-// first says which of the two condenses first, at what size, and why; nothing if the agent is not known to condense by itself.
+// first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent is not known to condense by itself.
 func (k *knowing) first(g *live.Gateway) []string {
 	if k.elsewhere == "" && k.agent.Share == 0 && k.agent.Reserve == 0 {
-		return nil
+		return k.unread
 	}
-	return []string{k.said(live.Due(g, k.agent.Name, k.starts))}
+	return append(k.unread, k.said(live.Due(g, k.agent.Name, k.starts)))
 }
 
 func (k *knowing) said(due, window int, known bool) string {

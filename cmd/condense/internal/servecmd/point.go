@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -242,46 +241,7 @@ func (own addresses) provider(p *Provider, s *Settings, file string, text []byte
 
 const mostSettings = 8 << 20 // bytes of a settings file or a catalogue
 
-var errUnread = errors.New("it is no file of at most 8 MB")
-
-// readSettings reads a settings file. A repository may have a link to a device or a pipe in its place, which has no end.
-func readSettings(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	var text []byte
-	if info.Mode().IsRegular() {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close() //nolint:errcheck // read only
-		if text, err = io.ReadAll(io.LimitReader(f, mostSettings+1)); err != nil {
-			return nil, err
-		}
-	}
-	if !info.Mode().IsRegular() || len(text) > mostSettings {
-		return nil, fmt.Errorf("%s: %w", cli.FromHome(file), errUnread)
-	}
-	return text, nil
-}
-
-// unread returns notes about the agent's settings files that were not read.
-func unread(agent *agents.Agent) (notes []string) {
-	files := pointOf(agent).Settings
-	if o := pointOf(agent).Own; o != nil {
-		files = slices.Concat(files, o.Files)
-	}
-	for i := range files {
-		for _, file := range paths(&files[i]) {
-			if _, err := readSettings(file); errors.Is(err, errUnread) {
-				notes = append(notes, err.Error()+"; its settings are not known")
-			}
-		}
-	}
-	return notes
-}
+func readSettings(file string) ([]byte, error) { return disk.ReadFile(file, mostSettings) }
 
 // paths returns where a settings file can be, nearest first.
 func paths(s *Settings) []string {

@@ -234,6 +234,7 @@ var points = map[string]Point{
 		Without: []string{"help", "login", "logout", "plugin", "update", "version", "--version", "-v", "--help", "-h"},
 	},
 	"kilo": {
+		Own:   &Own{},
 		Merge: "KILO_CONFIG_CONTENT",
 		Meter: &Meter{
 			Name: "condense-meter.js", Plugin: openCodeMeter,
