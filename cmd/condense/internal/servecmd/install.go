@@ -121,7 +121,7 @@ func userSettings(agent *agents.Agent) (*Settings, string, error) {
 func openEdit(file string) (*edit, error) {
 	e := &edit{file: file}
 	var err error
-	e.before, err = os.ReadFile(file)
+	e.before, err = readSettings(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil
 	}
@@ -133,7 +133,7 @@ func openEdit(file string) (*edit, error) {
 		return nil, err
 	}
 	// Read again: the result is checked against the file as it was when it was opened.
-	e.before, err = os.ReadFile(file)
+	e.before, err = readSettings(file)
 	return e, err
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,7 +119,7 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 			own.flagged(p, args) // takes precedence over all files but an administrator's
 		}
 		for _, file := range paths(s) {
-			text, err := os.ReadFile(file)
+			text, err := readSettings(file)
 			if err != nil {
 				continue
 			}
@@ -211,7 +213,7 @@ func flagSettings(p Point, args []string) (at int, text []byte) {
 	}
 	if text = []byte(value); !strings.HasPrefix(strings.TrimSpace(value), "{") {
 		var err error
-		if text, err = os.ReadFile(value); err != nil {
+		if text, err = readSettings(value); err != nil {
 			return -1, nil // the agent reports it
 		}
 	}
@@ -236,6 +238,49 @@ func (own addresses) provider(p *Provider, s *Settings, file string, text []byte
 	}
 	own[p.API] = address{url: url, from: file, versioned: true, setting: s, provider: name}
 	return nil
+}
+
+const mostSettings = 8 << 20 // bytes of a settings file or a catalogue
+
+var errUnread = errors.New("it is no file of at most 8 MB")
+
+// readSettings reads a settings file. A repository may have a link to a device or a pipe in its place, which has no end.
+func readSettings(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	if info.Mode().IsRegular() {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // read only
+		if text, err = io.ReadAll(io.LimitReader(f, mostSettings+1)); err != nil {
+			return nil, err
+		}
+	}
+	if !info.Mode().IsRegular() || len(text) > mostSettings {
+		return nil, fmt.Errorf("%s: %w", cli.FromHome(file), errUnread)
+	}
+	return text, nil
+}
+
+// unread returns notes about the agent's settings files that were not read.
+func unread(agent *agents.Agent) (notes []string) {
+	files := pointOf(agent).Settings
+	if o := pointOf(agent).Own; o != nil {
+		files = slices.Concat(files, o.Files)
+	}
+	for i := range files {
+		for _, file := range paths(&files[i]) {
+			if _, err := readSettings(file); errors.Is(err, errUnread) {
+				notes = append(notes, err.Error()+"; its settings are not known")
+			}
+		}
+	}
+	return notes
 }
 
 // paths returns where a settings file can be, nearest first.

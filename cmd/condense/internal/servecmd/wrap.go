@@ -179,7 +179,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	}
 	defer func() { err = errors.Join(err, start.remove()) }()
 	if !quiet && !g.settings.Observe && talks(agent, command[1:]) {
-		start.notes = append(start.notes, flags.knows.first(g.Gateway)...)
+		start.notes = slices.Concat(start.notes, unread(agent), flags.knows.first(g.Gateway))
 	}
 	for _, note := range append(start.notes, unsigned(agent, g.settings.Bedrock.Sign)...) {
 		term.Printf(a.Stderr, "condense: %s\n", note)
