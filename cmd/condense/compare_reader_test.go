@@ -468,3 +468,31 @@ func TestCompareReaderRefusesNonsense(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// TestReadingNeedsAgreement: a limit is an amount of money, and no agreement about a model whose price nobody knows. What a reader says is
+// text in a report in Markdown.
+func TestReadingNeedsAgreement(t *testing.T) {
+	alone(t)
+	q := serveQuiz(t, &quiz{})
+	for _, args := range [][]string{{"compare", "demo:swe-smith"}, {"plugin", "judge", "none", "--reader", "own"}} {
+		for _, limit := range []string{"-1", "NaN", "much"} {
+			if got := in(t, append(args, "--max-cost", limit)...); !strings.Contains(got, "--max-cost") || !strings.Contains(got, "this is not an amount of money") {
+				t.Errorf("%v %s: %s", args, limit, got)
+			}
+		}
+	}
+	const hint = "![x](https://x.example) <b>"
+	q.garble = func(text string) string { return strings.ReplaceAll(text, "much is missing", hint) }
+	args := []string{"compare", "demo:swe-smith", "--reader", "own", "--strategies", "smart/balanced", "--budgets", "25%", "--cache", "none", "--max-cost", "5"}
+	if got := in(t, append(args, "-o", "md")...); strings.Contains(got, hint) || !strings.Contains(got, `\!\[x\]\(https\://x.example\) \<b\>`) {
+		t.Error(got)
+	}
+	if got := in(t, args...); !strings.Contains(got, hint) {
+		t.Error(got)
+	}
+	must(t, os.WriteFile("condense/condense.yaml", fmt.Appendf(nil, "models: {own: {api: anthropic, model: nobodys-model, base_url: %q, api_key_env: READER_KEY}}", q.server.URL), 0o600))
+	before := q.calls()
+	if got := in(t, args...); !strings.Contains(got, "price unknown") || !strings.Contains(got, "would spend money: agree with --yes\n") || q.calls() != before {
+		t.Errorf("%d calls\n%s", q.calls()-before, got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -26,6 +27,7 @@ const (
 	recallTurns = 4    // replies in which a reader may ask for content before it has to answer
 	recallsEach = 20   // recalls in one reply
 	offerTokens = 1000 // of readerRecall, at most
+	vainTokens  = 16   // said of a recall that does not fit
 
 	defaultRecall, mostRecall = 5000, 10_000 // tokens of one recall, as the tool has them
 )
@@ -70,8 +72,8 @@ func (r *recaller) answer(ctx context.Context, asked []byte) {
 	}
 	for _, raw := range all[:min(len(all), recallsEach)] {
 		args := map[string]any{}
-		if json.Unmarshal(raw, &args) != nil {
-			args = map[string]any{"what": json.RawMessage(raw)} // a number alone
+		if json.Unmarshal(raw, &args) != nil || args == nil {
+			args = map[string]any{"what": json.RawMessage(raw)} // a number alone, or null
 		}
 		fmt.Fprintf(&r.text, "recall %s\n%s\n\n", plain.Abbreviate(string(raw)), strings.TrimRight(r.call(ctx, args), "\n"))
 	}
@@ -140,7 +142,10 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 		}
 		var r reading
 		check := func() error {
-			if len(r.Answers) == 0 && (!may || len(r.Recall) == 0) {
+			if rawjson.IsNull(r.Recall) {
+				r.Recall = nil
+			}
+			if !r.Answers.any(len(questions)) && (!may || len(r.Recall) == 0) {
 				return errors.New("the reader answers no question")
 			}
 			return nil
@@ -151,8 +156,9 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 			}
 		}
 		switch {
-		case len(r.Answers) > 0:
-			r.Hindered = strings.ToValidUTF8(r.Hindered[:min(len(r.Hindered), mostHindered)], "")
+		case r.Answers.any(len(questions)):
+			told := secret.Redact(r.Hindered)
+			r.Hindered = strings.ToValidUTF8(told[:min(len(told), mostHindered)], "")
 			if !slices.Contains([]string{"yes", "partly", "no"}, r.GoOn) {
 				r.GoOn = ""
 			}
@@ -168,7 +174,8 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 		}
 		if may {
 			one.InputTokens += back.left
-			for range turns {
+			for range turns { // the next prompt has the recalls and what came of each
+				one.InputTokens += p.MaxOutput + recallsEach*vainTokens
 				v.spend(v.reader.Info().Charge(one))
 			}
 		}

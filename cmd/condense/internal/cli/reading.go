@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,12 @@ func (r *Reading) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&r.Reader, "reader", "", "`model` that answers questions about each session from every strategy's result")
 	f.StringVar(&r.Author, "author", "", "with --reader, `model` that writes the questions and grades the answers blindly (default: the reader)")
 	f.StringVar(&r.Recall, "recall", "0", "with --reader, the most `tokens` of a session that a second reader may recall by number or words")
-	f.Float64Var(&r.MaxUSD, "max-cost", 0, "stop when language models have cost this many US `dollars`; finished sessions are reported")
+	f.Func("max-cost", "stop when language models have cost this many US `dollars`; finished sessions are reported", func(s string) (err error) {
+		if r.MaxUSD, err = strconv.ParseFloat(s, 64); err != nil || !(r.MaxUSD >= 0) {
+			return errors.New("this is not an amount of money")
+		}
+		return nil
+	})
 	f.BoolVarP(&r.Yes, "yes", "y", false, "do not ask before spending money")
 }
 
@@ -91,13 +97,16 @@ func (r *Reading) Agree(a *App, cmd *cobra.Command, items []lab.Item, list []lab
 	return r.Confirm(a, cmd, u, "a reader", "")
 }
 
-// Confirm asks for agreement to spending by somebody, unless it is zero, agreed to or limited.
+// Confirm asks for agreement to spending by somebody, unless it is zero, agreed to or, at known prices, limited.
 func (r *Reading) Confirm(a *App, cmd *cobra.Command, u core.Usage, by, without string) error {
-	if u.USD == 0 && u.Unpriced == 0 || r.Yes || r.MaxUSD > 0 {
+	if u.USD == 0 && u.Unpriced == 0 || r.Yes || r.MaxUSD > 0 && u.Unpriced == 0 {
 		return nil
 	}
+	if u.Unpriced == 0 {
+		without = ", limit it with --max-cost" + without
+	}
 	if !term.IsTerminal(a.Stdin) {
-		return Usage(cmd, "%s would spend money: agree with --yes, limit it with --max-cost%s", by, without)
+		return Usage(cmd, "%s would spend money: agree with --yes%s", by, without)
 	}
 	term.Printf(a.Stderr, "spent by: %s\n", by)
 	if !term.Confirm(a.Stdin, a.Stderr, "continue?") {

@@ -308,9 +308,6 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	if c.repeat < 1 && cmd.Flags().Changed("repeat") {
 		return nil, nil, cli.Usage(cmd, "--repeat: %d is less than 1", c.repeat)
 	}
-	if !(c.asked.MaxUSD >= 0) {
-		return nil, nil, cli.Usage(cmd, "--max-cost: %v is not an amount of money", c.asked.MaxUSD)
-	}
 	if c.tokenizer != "" {
 		if _, err := tokens.Open(c.tokenizer); err != nil {
 			return nil, nil, fault("tokenizer", err)

@@ -20,7 +20,7 @@ import (
 )
 
 // agree prints the estimated spending of a comparison on language models, and asks for agreement. Without a terminal
-// --yes or --max-cost is required.
+// --yes is required, or --max-cost at known prices.
 func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) error {
 	if !anyEstimates(strategies) {
 		return nil

@@ -22,6 +22,8 @@ const readerBudget = "12%"
 // readers are the strategies that readers are asked about by default, after those of the configuration.
 var readers = []string{"smart/balanced", "headtail", lab.RecordedModel, "native", "handover"}
 
+var markdownMark = plain.Pattern("[][\\\\`*_{}<>()#|!&~:@]")
+
 // interview compares strategies by the questions that a reader can still answer.
 func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error {
 	opts, err := c.interviewOptions(cmd)
@@ -59,14 +61,14 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	}
 	if err != nil {
 		err = stopped(err, r.Sessions, opts)
-	} else if r.Sessions == 0 {
+	} else if len(r.Answers) == 0 {
 		err = errors.New("no session could be read")
 	}
 	c.asked.SkippedBy(a, r)
 	var b strings.Builder
 	if c.output == "json" {
 		err = errors.Join(err, r.WriteJSON(&b))
-	} else if r.Sessions > 0 {
+	} else if len(r.Answers) > 0 {
 		writeReader(&b, r, c, term.Width(a.Stdout))
 	}
 	text := b.String()
@@ -121,7 +123,11 @@ func writeReader(w io.Writer, r *lab.ReaderReport, c *comparison, width int) {
 	}
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Hinder != "" {
-			term.Printf(w, "hindered by %s in %s: %s\n", x.Strategy, plain.Line(x.Session), plain.Line(x.Hinder))
+			line := plain.Line(x.Hinder)
+			if c.output == "md" { // no link, image or heading
+				line = markdownMark().ReplaceAllString(line, `\$0`)
+			}
+			term.Printf(w, "hindered by %s in %s: %s\n", x.Strategy, plain.Line(x.Session), line)
 		}
 	}
 }
