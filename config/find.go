@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,7 +109,7 @@ func only(dir string, names []string) (string, *Error) {
 	var found []string
 	for _, name := range names {
 		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err == nil { // also a folder or a device: readLimited refuses those
+		if _, err := os.Stat(file); err == nil { // also a folder or a device: disk.ReadFile refuses those
 			if !slices.ContainsFunc(found, func(f string) bool { return sameFile(f, file) }) {
 				found = append(found, file)
 			}
@@ -150,7 +149,7 @@ func readFile(file string, opts *Options) (*checker, Errors) {
 	case !ok:
 		return fail(tree.Position{}, "unknown format", "name the file .yaml or .json")
 	}
-	text, err := readLimited(file)
+	text, err := disk.ReadFile(file, tree.MaxFile)
 	if err != nil {
 		return fail(tree.Position{}, reason(err), "")
 	}
@@ -165,36 +164,6 @@ func readFile(file string, opts *Options) (*checker, Errors) {
 	c := newChecker(opts, dir, at)
 	c.check(root)
 	return c, c.errs
-}
-
-func readLimited(file string) ([]byte, error) {
-	// A pipe or a device would block when it is opened or read.
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is %s, not a file", fileKind(info.Mode()))
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	text, err := io.ReadAll(io.LimitReader(f, tree.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > tree.MaxFile {
-		return nil, fmt.Errorf("larger than %d MiB", tree.MaxFile>>20)
-	}
-	return text, nil
-}
-
-func fileKind(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a directory"
-	case m&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	}
-	return "a device or a socket"
 }
 
 // outside returns where a link leads that is a project's file and leads out of its repository or folder; empty for all other files. A

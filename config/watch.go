@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/internal/trust"
 )
 
@@ -230,7 +231,7 @@ func (w *Watcher) look() snapshot {
 	files, errs := find(&w.opts, environment(w.opts.Env))
 	fmt.Fprintf(h, "%d %v\n", len(files), errs)
 	for _, file := range files {
-		text, err := readLimited(file)
+		text, err := disk.ReadFile(file, tree.MaxFile)
 		fmt.Fprintf(h, "%q %v %d\n", file, err, len(text))
 		h.Write(text)
 		s.empty[file] = err == nil && len(bytes.TrimSpace(text)) == 0

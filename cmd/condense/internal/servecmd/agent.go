@@ -343,7 +343,7 @@ func printStatus(ctx context.Context, a *cli.App, agent *agents.Agent) error {
 		state = "answers"
 	}
 	term.Printf(a.Stdout, "  installed in %s: %s, which %s\n", cli.FromHome(in.File), withoutSecret(in.URL), state)
-	text, err := os.ReadFile(in.File)
+	text, err := readSettings(in.File)
 	for _, c := range in.Changes {
 		now, ok, fault := settings.Get(in.Format, text, c.Path...)
 		switch {

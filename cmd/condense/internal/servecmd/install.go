@@ -121,19 +121,19 @@ func userSettings(agent *agents.Agent) (*Settings, string, error) {
 func openEdit(file string) (*edit, error) {
 	e := &edit{file: file}
 	var err error
-	e.before, err = os.ReadFile(file)
+	e.before, err = readSettings(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	e.existed = true
 	if e.output, err = cli.OpenFile(file, 0o600); err != nil {
 		return nil, err
 	}
 	// Read again: the result is checked against the file as it was when it was opened.
-	e.before, err = os.ReadFile(file)
+	e.before, err = readSettings(file)
 	return e, err
 }
 

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,8 +17,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -23,22 +29,23 @@ import (
 type Own struct {
 	Files   []Settings // besides [Point.Settings]
 	List    []string   // arguments with which its program prints the models as JSON, if no file has them
-	Within  []string   // where members with these names stand side by side, the others are of no interest
+	Within  []string   // the providers whose requests come through the gateway; nil: all. Where they stand side by side, the others are of no interest
 	ID      string     // the name of a model in it, if that is not the member's
 	Context []string   // the path of its window from there, in JSON
 	First   string     // of the models, the agent starts with the one with the smallest
 
-	Model  Source // the model that it starts with
-	Window Source // a window for every model
-	Limit  Source // the size at which it condenses by itself, if that is below its usual one
-	Share  Source // the share of a window at which it does
-	Spare  Source // what it leaves free of a window
-	Off    Source // "false": it never does
+	Model    Source // the model that it starts with; with Within, its provider can be before it
+	Provider Source // the provider of the model
+	Window   Source // a window for every model
+	Limit    Source // the size at which it condenses by itself, if that is below its usual one
+	Share    Source // the share of a window at which it does
+	Spare    Source // what it leaves free of a window
+	Off      Source // "false": it never does
 }
 
 // A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
 type Source struct {
-	Flags []string // -x VALUE, -x=VALUE, or NAME=VALUE
+	Flags []string // -x VALUE, -xVALUE, -x=VALUE, or NAME = VALUE
 	Env   string
 	Key   []string
 }
@@ -47,10 +54,13 @@ type Source struct {
 func (s *Source) value(files []Settings, args []string) string {
 	value := ""
 	for i, arg := range args {
+		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config=") // Codex's, attached
 		for _, f := range s.Flags {
-			if v, ok := strings.CutPrefix(arg, f+"="); ok {
-				value = v
-			} else if arg == f && i+1 < len(args) {
+			rest, ok := strings.CutPrefix(arg, f)
+			v, set := strings.CutPrefix(strings.TrimSpace(rest), "=")
+			if ok && (set || rest != "" && len(f) == len("-m")) {
+				value = strings.TrimSpace(v)
+			} else if ok && rest == "" && i+1 < len(args) {
 				value = args[i+1]
 			}
 		}
@@ -63,7 +73,7 @@ func (s *Source) value(files []Settings, args []string) string {
 			if value != "" || s.Key == nil {
 				break
 			}
-			if text, err := os.ReadFile(file); err == nil {
+			if text, err := readSettings(file); err == nil {
 				value, _, _ = settings.Get(files[i].Format, text, s.Key...) // the agent reports its faults
 			}
 		}
@@ -73,59 +83,90 @@ func (s *Source) value(files []Settings, args []string) string {
 
 // A knowing is what an agent knows about its models.
 type knowing struct {
-	agent  *agents.Agent // its row, with what its catalogue and settings say
-	starts string        // the model that it starts with; empty if it does not say
-	limit  int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
-	source string
+	agent     *agents.Agent // its row, with what its catalogue and settings say
+	starts    string        // the model that it starts with; empty if it does not say
+	elsewhere string        // the provider of that model, if its requests do not come through the gateway
+	unread    []string      // notes about settings that were not read
+	limit     int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
+	source    string
 }
 
 // readOwn returns what an agent knows about its models.
 func readOwn(ctx context.Context, agent *agents.Agent, program string, args []string) *knowing {
 	p, own := pointOf(agent), *agent
-	o, k := p.Own, &knowing{agent: &own}
-	if o == nil || !talks(agent, args) {
+	k := &knowing{agent: &own}
+	if p.Own == nil || !talks(agent, args) {
 		return k
 	}
+	o := new(*p.Own)
 	files := slices.Concat(p.Settings, o.Files)
-	number := func(s *Source) float64 {
-		n, _ := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
-		return max(0, n)
+	number := func(s *Source, least, most float64) float64 { // -1 if there is none
+		n, err := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
+		if err != nil || n < least || n > most || most > 1 && n != math.Trunc(n) {
+			return -1
+		}
+		return n
 	}
+	k.choose(o, files, args)
+	chosen := k.starts
 	var listed []agents.Window
-	for _, text := range o.catalogs(ctx, files, program) {
+	for _, text := range k.catalogs(ctx, o, files, program) {
 		var v any
-		if json.Unmarshal(text, &v) == nil {
+		if json.Unmarshal(settings.Plain(text), &v) == nil {
 			listed = append(k.read(o, v, "", new(float64)), listed...)
 		}
 	}
 	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
 	own.Windows = append(listed, own.Windows...)
-	k.starts = cmp.Or(o.Model.value(files, args), k.starts)
-	k.starts = k.starts[strings.LastIndex(k.starts, "/")+1:] // OpenCode's have the provider before it
-	if window := int(number(&o.Window)); window > 0 {
+	k.starts = cmp.Or(chosen, k.starts)
+	if window := int(number(&o.Window, leastWindow, mostTokens)); window > 0 {
 		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
 	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
 		k.source = "its catalogue"
 	}
-	switch share, spare := number(&o.Share), number(&o.Spare); {
+	switch share, spare := number(&o.Share, 0, 1), int(number(&o.Spare, 0, mostTokens)); {
 	case o.Off.value(files, args) == "false":
 		own.Share, own.Reserve = 0, 0
 	case share > 0:
 		own.Share = share
-	case spare > 0:
-		own.Reserve = int(spare)
+	case spare >= 0:
+		own.Reserve = max(1, spare)
 	}
-	if k.limit = int(number(&o.Limit)); k.limit > 0 {
+	if k.limit = max(0, int(number(&o.Limit, leastWindow, mostTokens))); k.limit > 0 {
 		k.source = "its settings"
 	}
 	return k
 }
 
+// The windows that a model can have, in tokens.
+const leastWindow, mostTokens = 1000, 1e8
+
+// choose finds the model that the agent starts with, and its provider, whose windows count too.
+func (k *knowing) choose(o *Own, files []Settings, args []string) {
+	k.starts = o.Model.value(files, args)
+	if o.Model.value(nil, args) != "" { // the provider of the settings is that of their own model
+		files = nil
+	}
+	provider, name, found := strings.Cut(k.starts, "/")
+	if p := o.Provider.value(files, args); p != "" {
+		provider, name = p, strings.TrimPrefix(k.starts, p+"/")
+	} else if o.Within == nil || !found {
+		provider, name = "", k.starts[strings.LastIndex(k.starts, "/")+1:]
+	}
+	k.starts = name
+	if provider != "" && !slices.Contains(o.Within, provider) {
+		k.elsewhere, o.Within = provider, slices.Concat([]string{provider}, o.Within)
+	}
+}
+
 // catalogs returns the texts with the agent's models, the most special last.
-func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (texts [][]byte) {
+func (k *knowing) catalogs(ctx context.Context, o *Own, files []Settings, program string) (texts [][]byte) {
 	for i := range slices.Backward(files) {
 		for _, file := range paths(&files[i]) {
-			if text, err := os.ReadFile(file); err == nil && o.Context != nil && files[i].Format == settings.JSON {
+			switch text, err := readSettings(file); {
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
+				k.unread = append(k.unread, fmt.Sprintf("%s: %v; its settings are not known", cli.FromHome(file), err))
+			case err == nil && o.Context != nil && files[i].Format == settings.JSON:
 				texts = append(texts, text)
 			}
 		}
@@ -133,7 +174,7 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	if len(texts) > 0 || o.List == nil {
 		return texts
 	}
-	const patience, most = 3 * time.Second, 8 << 20
+	const patience = 3 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, o.List...) //nolint:gosec // the agent, which the user starts
@@ -141,18 +182,18 @@ func (o *Own) catalogs(ctx context.Context, files []Settings, program string) (t
 	if err != nil || cmd.Start() != nil {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(out, most))
+	text, _ := io.ReadAll(io.LimitReader(out, mostSettings))
 	if cmd.Wait() != nil { // an older version, which does not know the command
 		return nil
 	}
 	return [][]byte{text}
 }
 
-// read returns the models below v, which is a member of this name.
+// read returns the models below v, which is a member of this name; of a list, it has none.
 func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents.Window) {
 	if list, ok := v.([]any); ok {
 		for _, v := range list {
-			all = append(all, k.read(o, v, name, first)...)
+			all = append(all, k.read(o, v, "", first)...)
 		}
 		return all
 	}
@@ -162,19 +203,22 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		inner, _ := at.(map[string]any)
 		at = inner[part]
 	}
-	if window, ok := at.(float64); ok && window > 0 {
+	if window, ok := at.(float64); ok && window >= leastWindow && window <= mostTokens && window == math.Trunc(window) {
 		id, _ := m[o.ID].(string)
-		id = cmp.Or(id, name)
+		if id = cmp.Or(id, name); id == "" {
+			return nil
+		}
 		if n, ok := m[o.First].(float64); ok && (*first == 0 || n < *first) {
 			*first, k.starts = n, id
 		}
 		return []agents.Window{{Model: id, Tokens: int(window)}}
 	}
-	chosen := slices.ContainsFunc(o.Within, func(name string) bool { return m[name] != nil })
-	for name, v := range m {
-		if !chosen || slices.Contains(o.Within, name) {
-			all = append(all, k.read(o, v, name, first)...)
-		}
+	names := slices.DeleteFunc(slices.Clone(o.Within), func(name string) bool { return m[name] == nil })
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(m))
+	}
+	for _, name := range names {
+		all = append(all, k.read(o, m[name], name, first)...)
 	}
 	return all
 }
@@ -188,18 +232,20 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 	return l
 }
 
-// first says which of the two condenses first, at what size, and why; nothing if the agent is not known to condense by itself.
+// first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent is not known to condense by itself.
 func (k *knowing) first(g *live.Gateway) []string {
-	if k.agent.Share == 0 && k.agent.Reserve == 0 {
-		return nil
+	if k.elsewhere == "" && k.agent.Share == 0 && k.agent.Reserve == 0 {
+		return k.unread
 	}
-	return []string{k.said(live.Due(g, k.agent.Name, k.starts))}
+	return append(k.unread, k.said(live.Due(g, k.agent.Name, k.starts)))
 }
 
 func (k *knowing) said(due, window int, known bool) string {
 	own, who := k.of(k.starts, window), k.agent.Title
-	which, rest := cmp.Or(k.starts, "the model"), ""
+	which, rest := cmp.Or(plain.Clip(k.starts), "the model"), ""
 	switch {
+	case k.elsewhere != "":
+		return fmt.Sprintf("requests to %s do not come through condense", plain.Clip(k.elsewhere))
 	case due <= 0:
 		return fmt.Sprintf("%s condenses by itself before condense, which only does what the vendor would refuse (auto: false)", who)
 	case !known: // its requests will say

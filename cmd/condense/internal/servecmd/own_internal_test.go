@@ -2,7 +2,10 @@ package servecmd
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/internal/live/agents"
@@ -26,6 +29,9 @@ func TestReadOwn(t *testing.T) {
 		model  string
 		window int // of the table
 		want   live.AgentLimit
+		// A provider whose requests do not come through the gateway.
+		elsewhere string
+		notes     []string
 	}{
 		"its own list": {
 			agent: "codex", prints: codexModels, starts: "gpt-9-new", model: "gpt-9-new",
@@ -50,6 +56,14 @@ func TestReadOwn(t *testing.T) {
 			agent: "codex", prints: codexModels, args: []string{"-c", "model_auto_compact_token_limit=271000", "-m", "gpt-6-sol"},
 			starts: "gpt-6-sol", model: "gpt-6-sol", want: live.AgentLimit{Window: 272_000, Compacts: 244_800},
 		},
+		"Codex's other ways to write": {
+			agent: "codex", prints: codexModels, args: []string{"-c", "model_context_window = 100000", "-cmodel_auto_compact_token_limit=60000", "-mgpt-6-sol"},
+			starts: "gpt-6-sol", model: "gpt-6-sol", want: live.AgentLimit{Window: 100_000, Compacts: 60_000},
+		},
+		"models without names": {
+			agent: "codex", prints: `{"models": [{"slug": "", "priority": 1, "context_window": 5000}, {"priority": 0.5, "context_window": 6000}, {"slug": "gpt-9-new", "priority": 2, "context_window": 700000}]}`,
+			starts: "gpt-9-new", model: "models-x",
+		},
 		"Claude Code's window": {
 			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "500000", "ANTHROPIC_MODEL": "claude-opus-5-5"}, starts: "claude-opus-5-5",
 			model: "claude-opus-5-5", window: 1_000_000, want: live.AgentLimit{Window: 500_000, Compacts: 467_000},
@@ -63,6 +77,74 @@ func TestReadOwn(t *testing.T) {
 			},
 			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
 		},
+		"OpenCode's settings with comments": {
+			agent: "opencode", model: "claude-x", files: map[string]string{"opencode.jsonc": "{ // mine\n\"provider\": {\"anthropic\": {\"models\": {\"claude-x\": {\"limit\": {\"context\": 300000,},},},},},}"},
+			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
+		},
+		"a provider that OpenCode asks by itself": {
+			agent: "opencode", files: map[string]string{"opencode.json": `{"model": "openrouter/anthropic/claude-x"}`},
+			starts: "anthropic/claude-x", elsewhere: "openrouter", model: "claude-y", window: 200_000, want: live.AgentLimit{Compacts: 168_000},
+		},
+		"a model of the user's provider": {
+			agent: "opencode", args: []string{"-m", "corp/claude-x"}, starts: "claude-x", elsewhere: "corp", model: "claude-x",
+			files: map[string]string{"opencode.json": `{"model": "anthropic/claude-x", "provider": {"anthropic": {}, "corp": {"models": {"claude-x": {"limit": {"context": 100000}}}}, "other": {"models": {"claude-x": {"limit": {"context": 90000}}}}}}`},
+			want:  live.AgentLimit{Window: 100_000, Compacts: 68_000},
+		},
+		"pi's provider": {
+			agent: "pi", args: []string{"--provider", "openrouter", "--model=anthropic/claude-x"}, starts: "anthropic/claude-x", elsewhere: "openrouter",
+		},
+		"pi's provider in the settings": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"defaultProvider": "openrouter", "defaultModel": "anthropic/claude-x"}`},
+			starts: "anthropic/claude-x", elsewhere: "openrouter",
+		},
+		"pi's provider in the settings, and a model of another": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"defaultProvider": "openrouter", "defaultModel": "anthropic/claude-x"}`},
+			args: []string{"--model", "anthropic/claude-y"}, starts: "claude-y",
+		},
+		"a window larger than any": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1e308"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window large": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1e15"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window small": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "0.5"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window without end": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "inf"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window of one token": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window of a part of a token": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000.5"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window that is none": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "NaN"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a window below zero": {
+			agent: "claude", env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "-5000"}, model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 167_000},
+		},
+		"a limit above every window": {
+			agent: "codex", prints: codexModels, args: []string{"-c", "model_auto_compact_token_limit=1e308"}, starts: "gpt-9-new", model: "gpt-9-new",
+			want: live.AgentLimit{Window: 700_000, Compacts: 630_000},
+		},
+		"a catalogue with absurd windows": {
+			agent: "opencode", files: map[string]string{"opencode.json": `{"provider": {"anthropic": {"models": {"claude-x": {"limit": {"context": 1e308}}, "claude": {"limit": {"context": 0.5}}}}}}`},
+			model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 168_000},
+		},
+		"a share above all": {
+			agent: "gemini", files: map[string]string{".gemini/settings.json": `{"model": {"compressionThreshold": 2}}`}, model: "gemini-x", window: 1_000_000,
+			want: live.AgentLimit{Compacts: 500_000},
+		},
+		"an absurd reserve": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"compaction": {"reserveTokens": 1e15}}`}, model: "claude-x", window: 200_000,
+			want: live.AgentLimit{Compacts: 200_000 - 16_384},
+		},
+		"no reserve": {
+			agent: "pi", files: map[string]string{".pi/agent/settings.json": `{"compaction": {"reserveTokens": 0}}`}, model: "claude-x", window: 200_000,
+			want: live.AgentLimit{Compacts: 199_999},
+		},
 		"OpenCode, which does not": {
 			agent: "opencode", files: map[string]string{".config/opencode/opencode.json": `{"compaction": {"auto": false}}`}, model: "claude-x", window: 200_000,
 		},
@@ -74,6 +156,21 @@ func TestReadOwn(t *testing.T) {
 		"Gemini CLI's threshold": {
 			agent: "gemini", files: map[string]string{".gemini/settings.json": `{"model": {"name": "gemini-x", "compressionThreshold": 0.2}}`}, starts: "gemini-x",
 			model: "gemini-x", window: 1_000_000, want: live.AgentLimit{Compacts: 200_000},
+		},
+		"links to what has no end, and a pipe": {
+			agent: "opencode", files: map[string]string{
+				"opencode.json": "-> /dev/zero", ".cache/opencode/models.json": "-> /dev/zero", "opencode.jsonc": "|", ".config/opencode/opencode.json": `{"model": "anthropic/claude-x"}`,
+			},
+			starts: "claude-x", model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 168_000},
+			notes: []string{
+				"~/.cache/opencode/models.json: is a device or a socket, not a file; its settings are not known",
+				"~/opencode.json: is a device or a socket, not a file; its settings are not known",
+				"~/opencode.jsonc: is a pipe, not a file; its settings are not known",
+			},
+		},
+		"a file that is too large": {
+			agent: "pi", files: map[string]string{".pi/agent/models.json": `{"providers": {"anthropic": {"models": [{"id": "claude-x", "contextWindow": 9999}]}}}` + strings.Repeat(" ", 8<<20)},
+			model: "claude-x", window: 200_000, want: live.AgentLimit{Compacts: 200_000 - 16_384}, notes: []string{"~/.pi/agent/models.json: larger than 8 MiB; its settings are not known"},
 		},
 		"an agent without rules": {agent: "aider", model: "m", window: 200_000},
 	} {
@@ -92,7 +189,17 @@ func TestReadOwn(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				target, isLink := strings.CutPrefix(text, "-> ")
+				var err error
+				switch {
+				case isLink:
+					err = os.Symlink(target, path)
+				case text == "|":
+					err = exec.Command("mkfifo", path).Run()
+				default:
+					err = os.WriteFile(path, []byte(text), 0o600)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -104,9 +211,16 @@ func TestReadOwn(t *testing.T) {
 			if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			k := readOwn(t.Context(), agents.Find(test.agent), program, test.args)
-			if k.starts != test.starts {
-				t.Errorf("it starts with %q, want %q", k.starts, test.starts)
+			agent := agents.Find(test.agent)
+			if _, err := ownAddresses(agent, nil); err != nil {
+				t.Error(err)
+			}
+			k := readOwn(t.Context(), agent, program, test.args)
+			if !slices.Equal(k.unread, test.notes) {
+				t.Errorf("notes %q, want %q", k.unread, test.notes)
+			}
+			if k.starts != test.starts || k.elsewhere != test.elsewhere {
+				t.Errorf("it starts with %q of %q, want %q of %q", k.starts, k.elsewhere, test.starts, test.elsewhere)
 			}
 			if got := k.of(test.model, test.window); got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
@@ -118,6 +232,7 @@ func TestReadOwn(t *testing.T) {
 // TestFirstLine: who condenses first is said with numbers, where the model is known.
 func TestFirstLine(t *testing.T) {
 	codex := &knowing{agent: agents.Find("codex"), starts: "gpt-6.2-sol", source: "its catalogue"}
+	long := &knowing{agent: codex.agent, starts: strings.Repeat("m", 5000), source: "its catalogue"}
 	for _, test := range []struct {
 		k     *knowing
 		due   int
@@ -125,7 +240,9 @@ func TestFirstLine(t *testing.T) {
 		want  string
 	}{
 		{codex, 400_000, true, "gpt-6.2-sol is condensed at 400,000 tokens, before Codex does at 450,000 of 500,000, by its catalogue"},
+		{long, 400_000, true, strings.Repeat("m", 80) + "… is condensed at 400,000 tokens, before Codex does at 180,000 of 200,000, by its catalogue"},
 		{codex, 0, true, "Codex condenses by itself before condense, which only does what the vendor would refuse (auto: false)"},
+		{&knowing{agent: agents.Find("opencode"), starts: "claude-x", elsewhere: "openrouter"}, 160_000, true, "requests to openrouter do not come through condense"},
 		{&knowing{agent: agents.Find("gemini")}, 160_000, false, "conversations are condensed before Gemini CLI does it by itself, at about 45 % of the window of the model"},
 	} {
 		if got := test.k.said(test.due, 200_000, test.known); got != test.want {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -117,7 +118,7 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 			own.flagged(p, args) // takes precedence over all files but an administrator's
 		}
 		for _, file := range paths(s) {
-			text, err := os.ReadFile(file)
+			text, err := readSettings(file)
 			if err != nil {
 				continue
 			}
@@ -211,7 +212,7 @@ func flagSettings(p Point, args []string) (at int, text []byte) {
 	}
 	if text = []byte(value); !strings.HasPrefix(strings.TrimSpace(value), "{") {
 		var err error
-		if text, err = os.ReadFile(value); err != nil {
+		if text, err = readSettings(value); err != nil {
 			return -1, nil // the agent reports it
 		}
 	}
@@ -237,6 +238,10 @@ func (own addresses) provider(p *Provider, s *Settings, file string, text []byte
 	own[p.API] = address{url: url, from: file, versioned: true, setting: s, provider: name}
 	return nil
 }
+
+const mostSettings = 8 << 20 // bytes of a settings file or a catalogue
+
+func readSettings(file string) ([]byte, error) { return disk.ReadFile(file, mostSettings) }
 
 // paths returns where a settings file can be, nearest first.
 func paths(s *Settings) []string {

@@ -196,9 +196,10 @@ var points = map[string]Point{
 		Own: &Own{
 			Files:  []Settings{{Path: "~/.pi/agent/settings.json", Dir: "PI_CODING_AGENT_DIR", Format: "json"}},
 			Within: []string{"anthropic", "openai"}, ID: "id", Context: []string{"contextWindow"},
-			Model: Source{Flags: []string{"--model"}, Key: []string{"defaultModel"}},
-			Spare: Source{Key: []string{"compaction", "reserveTokens"}},
-			Off:   Source{Key: []string{"compaction", "enabled"}},
+			Model:    Source{Flags: []string{"--model"}, Key: []string{"defaultModel"}},
+			Provider: Source{Flags: []string{"--provider"}, Key: []string{"defaultProvider"}},
+			Spare:    Source{Key: []string{"compaction", "reserveTokens"}},
+			Off:      Source{Key: []string{"compaction", "enabled"}},
 		},
 		Args:     []string{"-e", "{file}"},
 		Without:  []string{"install", "remove", "uninstall", "update", "list", "config"},
@@ -233,6 +234,7 @@ var points = map[string]Point{
 		Without: []string{"help", "login", "logout", "plugin", "update", "version", "--version", "-v", "--help", "-h"},
 	},
 	"kilo": {
+		Own:   &Own{},
 		Merge: "KILO_CONFIG_CONTENT",
 		Meter: &Meter{
 			Name: "condense-meter.js", Plugin: openCodeMeter,

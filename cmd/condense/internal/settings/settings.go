@@ -62,6 +62,15 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 	return l.String(), true, nil
 }
 
+// Plain returns JSON without comments and commas after last members; text itself if it is none with them.
+func Plain(text []byte) []byte {
+	if root, err := parse(text); err == nil {
+		root.Standardize()
+		return root.Pack()
+	}
+	return text
+}
+
 // mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. Brackets
 // in strings count too: no file of settings has that many.
 const mostBrackets = 1000
