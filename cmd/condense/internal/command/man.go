@@ -1,9 +1,11 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +52,15 @@ func writeMan(cmd *cobra.Command, folder string) error {
 	escape := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", "\n"+`\&`) // \& because a line may begin with a dot
 	for _, s := range sections {
 		if body := strings.TrimRight(s[1], "\n "); body != "" {
-			b.WriteString(".SH " + s[0] + "\n.nf\n" + `\&` + escape.Replace(body) + "\n.fi\n")
+			b.WriteString(".SH " + s[0] + "\n.nf\n" + `\&`)
+			for _, r := range escape.Replace(body) {
+				if r < utf8.RuneSelf {
+					b.WriteRune(r)
+				} else { // not every man reads UTF-8
+					fmt.Fprintf(&b, `\[u%04X]`, r)
+				}
+			}
+			b.WriteString("\n.fi\n")
 		}
 	}
 	return cli.WriteFile(filepath.Join(folder, page(cmd)+".1"), []byte(b.String()), cli.NewMode)
