@@ -151,6 +151,9 @@ func (p *progress) show(s lab.Progress) {
 		term.Printf(p.w, "%s\n", text)
 		return
 	}
+	if width := term.Width(p.w); width > 0 { // what a terminal wraps is not overwritten
+		text, p.width = text[:min(len(text), width-1)], min(p.width, width-1)
+	}
 	term.Printf(p.w, "\r%-*s", p.width, text)
 	p.width = len(text)
 }
