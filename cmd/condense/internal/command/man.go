@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/internal/plain"
 )
+
+var beyondASCII = plain.Pattern(`[^\x00-\x7F]`)
 
 // manCommand writes the help of each command as a man page.
 func manCommand(root *cobra.Command) *cobra.Command {
@@ -52,15 +54,9 @@ func writeMan(cmd *cobra.Command, folder string) error {
 	escape := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", "\n"+`\&`) // \& because a line may begin with a dot
 	for _, s := range sections {
 		if body := strings.TrimRight(s[1], "\n "); body != "" {
-			b.WriteString(".SH " + s[0] + "\n.nf\n" + `\&`)
-			for _, r := range escape.Replace(body) {
-				if r < utf8.RuneSelf {
-					b.WriteRune(r)
-				} else { // not every man reads UTF-8
-					fmt.Fprintf(&b, `\[u%04X]`, r)
-				}
-			}
-			b.WriteString("\n.fi\n")
+			// Not every man reads UTF-8.
+			body = beyondASCII().ReplaceAllStringFunc(escape.Replace(body), func(c string) string { return fmt.Sprintf(`\[u%04X]`, []rune(c)[0]) })
+			b.WriteString(".SH " + s[0] + "\n.nf\n" + `\&` + body + "\n.fi\n")
 		}
 	}
 	return cli.WriteFile(filepath.Join(folder, page(cmd)+".1"), []byte(b.String()), cli.NewMode)
