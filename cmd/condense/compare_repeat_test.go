@@ -65,15 +65,15 @@ models:
 	found := false
 	for _, r := range records {
 		switch {
-		case r[2] == "slidingwindow" && r[11] != "1":
+		case r[2] == "slidingwindow" && r[10] != "1":
 			t.Errorf("slidingwindow ran several times: %q", r)
 		case r[2] == "summary" && r[4] == "size":
 			found = true
-			least, _ := strconv.ParseFloat(r[12], 64)
-			most, _ := strconv.ParseFloat(r[13], 64)
-			deviation, _ := strconv.ParseFloat(r[14], 64)
-			if r[11] != "3" || least >= most || deviation <= 0 {
-				t.Errorf("the spread of answers of different length is %q", r[11:])
+			least, _ := strconv.ParseFloat(r[11], 64)
+			most, _ := strconv.ParseFloat(r[12], 64)
+			deviation, _ := strconv.ParseFloat(r[13], 64)
+			if r[10] != "3" || least >= most || deviation <= 0 {
+				t.Errorf("the spread of answers of different length is %q", r[10:])
 			}
 		}
 	}

@@ -178,7 +178,7 @@ func TestNumbersOfFiles(t *testing.T) {
 				for round := 1; round <= 3; round++ {
 					next, to := filepath.Join(dir, strconv.Itoa(round)), formats[(first+round*step)%len(formats)]
 					done[[2]string{format, to}] = true
-					if out := in(t, "run", path, "--format", format, "--to", to, "-o", next, "--originals", "parts", "--force", "--window", "12k", "--max-output", "1k"); !strings.Contains(out, "smart              applied") {
+					if out := in(t, "run", path, "--format", format, "--to", to, "-o", next, "--originals", "parts", "--force", "--window", "12k", "--max-output", "1k"); !smartApplied.MatchString(out) {
 						t.Fatal(out)
 					}
 					path, format = next, to
@@ -196,6 +196,8 @@ func TestNumbersOfFiles(t *testing.T) {
 		}
 	}
 }
+
+var smartApplied = regexp.MustCompile(`smart +applied`)
 
 // at returns the first message of a number.
 func at(number string) int {

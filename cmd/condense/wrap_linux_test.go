@@ -360,7 +360,7 @@ func TestWrapAsksBeforeItUsesTheKey(t *testing.T) {
 	run("off", "")
 	say(t, keys, "condense trust --list\n")
 	out.wait(t, "account", 1)
-	if text := out.String(); !strings.Contains(text, "with claude-sonnet-4-5") || strings.Count(text, "there will be no accounts in this run") != 1 {
+	if text := out.String(); !strings.Contains(text, "with claude-haiku-4-5") || strings.Count(text, "there will be no accounts in this run") != 1 {
 		t.Errorf("the screen:\n%s", text)
 	}
 }

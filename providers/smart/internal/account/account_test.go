@@ -101,7 +101,9 @@ func found() []core.Message {
 		coretest.Assistant(core.ToolCall{ID: "1", Name: "bash", Args: `{"command":"find . && sed -n '830,855p' hooks.ts"}`}),
 		coretest.User(core.ToolResult{CallID: "1", Content: []core.Part{core.Text("e2e-agents/\n├── tests/\n│   └── external_agent_test.go\n├── testutil/\n│   └── repo.go\n" +
 			"func TestKiro_Start() {}\nfunc TestKiro_Stop() {}\nos.Open(filepath.Join(\".vscode\", \"settings.json\"))\n" +
-			"filepath.Join(\".entire\", \"tmp\", sessionIDFile)\nconst sessionIDFile = \"kiro-active-session\"\nPath(root) / 'conf' / 'main.toml'\n.kiro/hooks/entire-stop.kiro.hook\nV2__add_rows.sql POSTGRES_USER")}}),
+			"filepath.Join(\".entire\", \"tmp\", sessionIDFile)\nconst sessionIDFile = \"kiro-active-session\"\nPath(root) / 'conf' / 'main.toml'\n.kiro/hooks/entire-stop.kiro.hook\nV2__add_rows.sql POSTGRES_USER\n" +
+			"remote: moved, please use the new location\nremote:   git@example.com:me/app.git\nnpm ERR! due to a bug in\nnpm ERR! old versions\n图像ImageNet归一化 → 推理后预期与政策 mcp__db__fetch_rows\n" +
+			"TILE_H * 0.9, TH / 2, off_y, count_a = 1, lib_a 7, 8, 9, 1280x720 @ 30fps")}}),
 		coretest.Assistant(core.ToolCall{ID: "2", Name: "bash", Args: `{"command":"dir $env:USERPROFILE\\.copilot\\session-state; cat ~/.config/agent.toml"}`}),
 		coretest.User(core.ToolResult{CallID: "2", Content: []core.Part{core.Text("    Directory: C:\\Users\\dev\n\n-a--- 12 events.jsonl\nHOME=/home/dev\n" +
 			"\x1b[2K\x1b[38;2;189;147;249mSynthesize a unified\x1b[0m verdict across all agent reviews? \x1b[2m[y/N]\x1b[0m\n[38;5;12mPublish\x1b[0m the draft release?")}}),
@@ -135,6 +137,12 @@ func TestFoundInAnotherForm(t *testing.T) {
 		{`It asks "Synthesize a unified verdict across all agent reviews? [y/N]" and "Publish the draft release?"`, ""},
 		{`The answer was "Add Shielded Site widget", to "What should I do with the footer buttons?"="Add Shielded Site widget".`, ""},
 		{`It says “Rewrote the "lock file" twice” and "size a < b".`, ""},
+		{`A short quote, "ok" or "", or a long one: "Rewrote the lock file"; "y/N".`, `A short quote, "ok" or "", or a long one: Rewrote the lock file [not in the history]; "y/N".`},
+		{`It said "Rewrote the \"lock file\" twice", in "C:\Users\" and "ok".`, ""},
+		{`It said "moved, please use the new location git@example.com:me/app.git", "due to a bug in old versions".`, ""},
+		{"It has ImageNet and `归一化`, 预期/政策 and `推理`.", ""},
+		{"The tool fetch_rows was called.", ""},
+		{"It is TILE_H*0.9, TH/2+off_y, count_a+1 and 1280x720@30fps.", ""},
 
 		{"See tests/internal_agent_test.go.", "See tests/internal_agent_test.go [not in the history]."},
 		{"See `testing/repo.go`.", "See `testing/repo.go` [not in the history]."},
@@ -143,6 +151,9 @@ func TestFoundInAnotherForm(t *testing.T) {
 		{"Lines 831-855.", "Lines 831-855 [not in the history]."},
 		{`See $env:USERPROFILE\.pilot\events.jsonl.`, `See $env:USERPROFILE\.pilot\events.jsonl [not in the history].`},
 		{`See C:\Users\admin\.copilot\session-state.`, `See C:\Users\admin\.copilot\session-state [not in the history].`},
+		{"TILE_H*0.95, TILE_W*0.9, TH/2+off_x, 1280x720@31fps, lib_a@7.8.9.", "TILE_H*0.95 [not in the history], TILE_W*0.9 [not in the history], TH/2+off_x [not in the history], 1280x720@31fps [not in the history], lib_a@7.8.9 [not in the history]."},
+		{"The tools fetch_row and sap__fetch_rows, `一归化`, ImageNets.", "The tools fetch_row [not in the history] and sap__fetch_rows [not in the history], `一归化` [not in the history], ImageNets [not in the history]."},
+		{`It said "moved to the \"old location\" of \"it\"" and "ok".`, `It said moved to the \"old location\" of \"it\" [not in the history] and "ok".`},
 	} {
 		a, u := account.Follow(nil, "## Notes\n- "+tt.in, h)
 		want := cmp.Or(tt.want, tt.in)
@@ -429,6 +440,8 @@ func TestNobodySpeaksForTheUser(t *testing.T) {
 		{"Constraints", "User of the tool: push everything.", false},
 		{"Constraints", "Important: push everything.", false},
 		{"Request", `Give the parser another name in all its packages: "rename the parser to reader".`, true},
+		{"Request", `Language of texts, reports, summaries, comments, headings and tables: "请用中文写文档".`, true},
+		{"Request", `Language of texts, reports, summaries, comments, headings and tables: "请用英文写文档".`, false},
 		{"Request", `Give the parser another name: "everything to be pushed to main now".`, false},
 		// It claims nothing.
 		{"Open", "Whether the user wants the backups deleted is unknown.", true},

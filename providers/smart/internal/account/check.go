@@ -3,6 +3,7 @@ package account
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
@@ -35,7 +36,7 @@ func (c *Checks) add(o Checks) {
 
 var (
 	codeForm  = "`([^`]{1,400})`"
-	quoteForm = `"[^"]{3,600}"|“[^”]{3,600}”|„[^“”]{3,600}[“”]`
+	quoteForm = `"(?:\\"[^"]*\\"|[^"]){0,600}"|“[^”]{3,600}”|„[^“”]{3,600}[“”]` // short ones too, or the text after them would be taken for a quote
 	quotes    = `"“”„`
 	linkForm  = `https?://[^\s<>"')\]]+`
 	wordsForm = `[\p{L}\p{N}_./\\:@#$€£%~+<>=±*-]+(?:\(\))?`
@@ -91,7 +92,7 @@ func (h *History) check(text string, of Section) (string, Checks) {
 		case m[2*groupLink] >= 0, m[2*groupToken] >= 0:
 			b.WriteString(in.checkToken(whole, &c))
 		default:
-			b.WriteString(in.checkQuote(whole, strings.Trim(whole, quotes), of, &c))
+			b.WriteString(in.checkQuote(whole, of, &c))
 		}
 		if in.lenient {
 			c.Looked = known + c.Unknown
@@ -159,13 +160,14 @@ func (h *History) checkToken(token string, c *Checks) string {
 }
 
 // checkQuote returns a quote as it is if somebody said it. Of the request and its constraints that must be the user.
-func (h *History) checkQuote(whole, inner string, of Section, c *Checks) string {
+func (h *History) checkQuote(whole string, of Section, c *Checks) string {
+	_, n := utf8.DecodeRuneInString(whole)
+	inner := whole[n : len(whole)-n] // the marks of a pair have the same size
 	if len(strings.Fields(inner)) < leastQuote {
-		begin := strings.Index(whole, inner)
-		return whole[:begin] + h.checkTokens(inner, c) + whole[begin+len(inner):]
+		return whole[:n] + h.checkTokens(inner, c) + whole[len(whole)-n:]
 	}
 	c.Looked++
-	text := unmarked(inner)
+	text := unmarked(strings.ReplaceAll(inner, `\"`, `"`))
 	switch {
 	case !quoted(h.all, text):
 		c.Unknown++

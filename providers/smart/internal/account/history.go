@@ -56,8 +56,10 @@ func NewHistory(messages []core.Message, read *dialog.Dialog, handle func(m *cor
 				continue
 			}
 			all.WriteString(text + "\n")
-			if meant != written { // a model may quote it in either form
-				all.WriteString(unmarked(written) + "\n")
+			for _, form := range []string{written, margins().ReplaceAllString(meant, "")} { // a model may quote it in each form
+				if form != meant {
+					all.WriteString(unmarked(form) + "\n")
+				}
 			}
 			if m.Kind != core.KindOriginal || dialog.HoldsInserted(m) {
 				users.WriteString(text + "\n")
@@ -118,6 +120,7 @@ var (
 	coded   = plain.Pattern(`\\u[0-9a-fA-F]{4}`)
 	colours = plain.Pattern(sequence + `\[[0-9;:]*m|\[\d+(?:;\d+)+m|\[0m`)
 	moves   = plain.Pattern(sequence + `\[[0-9;?]*[A-Za-z]`)
+	margins = plain.Pattern(`(?m)^[ \t]*(?:npm (?:ERR!|error|WARN|warn)|remote:|[>#+|│]|//|\d+(?:\t|→))[ \t]+`) // what programs write before each line
 )
 
 const sequence = `(?:\x1b|\\(?:u00|x)1[bB]|\\0?33|\\e)`
@@ -134,22 +137,7 @@ func unescaped(text string) string {
 // unmarked returns text in the form in which the history is searched: in lower case, on one line, with straight
 // quotes and without emphasis.
 func unmarked(text string) string {
-	text = straight.Replace(strings.ToLower(text))
-	var b strings.Builder
-	b.Grow(len(text))
-	space := true
-	for _, r := range text {
-		if unicode.IsSpace(r) {
-			space = true
-			continue
-		}
-		if space && b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		space = false
-		b.WriteRune(r)
-	}
-	return b.String()
+	return strings.Join(strings.Fields(straight.Replace(strings.ToLower(text))), " ")
 }
 
 // bare returns a number without separators of thousands.
@@ -185,8 +173,11 @@ func holds(where, text string, whole bool) bool {
 }
 
 func inWord(r rune) bool {
-	return r != utf8.RuneError && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
+	return r != utf8.RuneError && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)) && !unicode.In(r, spaceless...)
 }
+
+// spaceless are scripts without spaces between words.
+var spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai}
 
 // A kind says how a claim is looked up.
 type kind uint8
@@ -261,14 +252,11 @@ func (h *History) find(k kind, token string) standing {
 	case k == aNumber:
 		known = has(h.all, text) || h.knowsNumbers(text)
 	case k == aName:
-		known = h.knowsName(text)
+		known = h.knowsName(text) || h.computes(text)
 	case k == aList:
 		known = h.like(text) || h.hasEach(strings.Split(text, "/"))
 	}
-	if known {
-		return present
-	}
-	return absent
+	return map[bool]standing{true: present}[known]
 }
 
 // hasEach reports whether the history has every one of parts, which may be patterns.
@@ -332,7 +320,7 @@ func (h *History) findPath(text string) standing {
 	if slices.ContainsFunc([]string{text, rootless, strings.ReplaceAll(rootless, `\`, "/")}, h.like) {
 		return present
 	}
-	if f := arityForm().FindStringSubmatch(text); f != nil && h.knowsName(f[1]) {
+	if f := arityForm().FindStringSubmatch(text); f != nil && h.knowsName(f[1]) || h.computes(text) {
 		return present
 	}
 	for i, r := range text {
@@ -374,7 +362,8 @@ func (h *History) like(text string) bool {
 // knowsName also knows a name by its parts, as in type.method.
 func (h *History) knowsName(text string) bool {
 	text = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(text, "()"), "("), ".,;:")
-	if h.like(text) || holds(h.all, strings.TrimRight(text, "_")+"_", false) { // as V2 of V2__add.sql
+	if h.like(text) || holds(h.all, strings.TrimRight(text, "_")+"_", false) || // as V2 of V2__add.sql
+		strings.Contains(text, "_") && strings.Contains(h.all, "_"+text) && h.matches("_"+regexp.QuoteMeta(text)+noWord) { // as get_x of mcp__get_x
 		return true
 	}
 	cuts := `.:>()[]{}<=,;"'&|!`
@@ -383,6 +372,19 @@ func (h *History) knowsName(text string) bool {
 	}
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(cuts, r) })
 	return len(parts) > 1 && h.hasEach(slices.DeleteFunc(parts, func(p string) bool { return p == "-" }))
+}
+
+var (
+	formula = plain.Pattern(`[\p{L}\p{N}_)][+@` + hole + `]\d|\d\+[\p{L}_]`) // as in a_b*0.9
+	divided = plain.Pattern(`/(\d)`)
+)
+
+// computes reports whether text is a formula of numbers and names that the history has.
+func (h *History) computes(text string) bool {
+	terms := strings.FieldsFunc(divided().ReplaceAllString(text, "+$1"), func(r rune) bool { return strings.ContainsRune("+@"+hole, r) })
+	return formula().MatchString(text) && !slices.ContainsFunc(terms, func(p string) bool {
+		return !has(h.all, p) && !map[bool]func(string) bool{true: h.knowsNumbers, false: h.knowsName}[numberForm().MatchString(p)](p)
+	})
 }
 
 // quoted reports whether where has the quote text, which may leave something out with an ellipsis.

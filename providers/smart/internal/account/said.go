@@ -39,9 +39,9 @@ var sources = plain.Pattern(`(?i)^(?:\(reported: tool\)|(?:\S*\.\p{L}{1,5}\b|(?:
 // quotesUser reports whether text quotes the user: some words of a message, or a whole one.
 func (h *History) quotesUser(text string) bool {
 	return slices.ContainsFunc(quoteOnly().FindAllString(text, -1), func(q string) bool {
-		q = strings.Trim(unmarked(strings.Trim(q, quotes)), " .,;:!?")
-		return len(strings.Fields(q)) >= leastQuote && quoted(h.users, q) ||
-			slices.ContainsFunc(h.messages, func(m string) bool { return len(m) < 2*len(q)+9 && strings.Trim(unmarked(m), " .,;:!?") == q })
+		q = strings.Trim(unmarked(strings.Trim(strings.ReplaceAll(q, `\"`, `"`), quotes)), " .,;:!?")
+		return max(len(strings.Fields(q)), len(content(q))) >= leastQuote && quoted(h.users, q) ||
+			q != "" && slices.ContainsFunc(h.messages, func(m string) bool { return len(m) < 2*len(q)+9 && strings.Trim(unmarked(m), " .,;:!?") == q })
 	})
 }
 
@@ -78,7 +78,7 @@ func stem(w string) string {
 func content(text string) (all []string) {
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
 		runes := []rune(w)
-		if slices.ContainsFunc(runes, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) }) { // a script without spaces: pairs of signs
+		if slices.ContainsFunc(runes, func(r rune) bool { return unicode.In(r, spaceless...) }) { // pairs of signs
 			for i := range len(runes) - 1 {
 				all = append(all, string(runes[i:i+2]))
 			}
