@@ -48,6 +48,38 @@ func TestProviderGuide(t *testing.T) {
 	}
 }
 
+// What README tells authors to type works as written.
+func TestReadmePlugin(t *testing.T) {
+	testkit.Process(t)
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Fields(string(out))
+	_, section, _ := strings.Cut(read(t, "../../README.md"), "\n## Your own provider\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	typed := regexp.MustCompile(`(?m)^    (.*)$`).FindAllStringSubmatch(section, -1)
+	if len(typed) < 4 {
+		t.Fatalf("only %d commands were found", len(typed))
+	}
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A release needs no checkout, and without --once dev waits for a change.
+	here := strings.NewReplacer("new tidy", "new tidy --replace '"+checkout+"'", "dev tidy", "dev tidy --once")
+	dir := t.TempDir()
+	for _, line := range typed {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", here.Replace(line[1]))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, ".config"), "GORACE=atexit_sleep_ms=0",
+			"GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1], "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOTOOLCHAIN=local")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line[1], err, out)
+		}
+	}
+}
+
 // inBuilds is what differs between builds and runs of a plugin: durations, checksums and IDs.
 var inBuilds = append([]varying{
 	{regexp.MustCompile(`\b[0-9.]+ ?m?s\b|\(cached\)`), "TIME"},

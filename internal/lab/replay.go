@@ -271,7 +271,7 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 		if err != nil {
 			mu.Lock()
 			defer mu.Unlock()
-			out.Skipped = append(out.Skipped, Skipped{it.Name, strings.TrimPrefix(err.Error(), it.Name+": ")})
+			out.Skipped = append(out.Skipped, Skipped{Name: it.Name, Reason: strings.TrimPrefix(err.Error(), it.Name+": ")})
 			return done, ctx.Err()
 		}
 		g := newGame(s, it.Name, counter, opts)

@@ -71,7 +71,7 @@ func (r *ReplayReport) conclude() {
 		if of == "" {
 			return false
 		}
-		r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})
+		r.Skipped = append(r.Skipped, Skipped{Name: s.Name, Reason: "the same conversation as " + of})
 		r.Plays = slices.DeleteFunc(r.Plays, func(p Played) bool { return p.Session == s.Name })
 		return true
 	})

@@ -106,6 +106,7 @@ func copies(all []SessionInfo) map[string]string {
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
+	Unread bool   `json:"-"` // it could not be read
 }
 
 // A Table holds the means of one budget and mode.
@@ -180,7 +181,7 @@ func (r *runner) report(partial bool) *Report {
 	out.Spending = spending(r.sessions)
 	for _, s := range r.sessions {
 		if s.skipped != "" {
-			out.Skipped = append(out.Skipped, Skipped{s.info.Name, s.skipped})
+			out.Skipped = append(out.Skipped, Skipped{s.info.Name, s.skipped, s.unread})
 			continue
 		}
 		out.Sessions = append(out.Sessions, s.info)
@@ -234,7 +235,7 @@ func (r *Report) dropCopies() {
 	r.Sessions = slices.DeleteFunc(r.Sessions, func(s SessionInfo) bool {
 		of := copies[s.Name]
 		if of != "" {
-			r.Skipped = append(r.Skipped, Skipped{s.Name, "the same conversation as " + of})
+			r.Skipped = append(r.Skipped, Skipped{Name: s.Name, Reason: "the same conversation as " + of})
 		}
 		return of != ""
 	})

@@ -61,6 +61,7 @@ type runner struct {
 type outcomeOf struct {
 	info    SessionInfo
 	skipped string // the reason; empty if it was compared
+	unread  bool   // skipped because it could not be read
 	rows    []Row
 	planted []Canary
 	rounds  []Round
@@ -168,7 +169,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	out := outcomeOf{info: SessionInfo{Name: it.Name}}
 	s, counter, err := r.read(it)
 	if err != nil {
-		out.skipped = strings.TrimPrefix(err.Error(), it.Name+": ")
+		out.skipped, out.unread = strings.TrimPrefix(err.Error(), it.Name+": "), true
 		return out, ctx.Err()
 	}
 	out.info = describe(it.Name, s)

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -30,17 +31,46 @@ const (
 func guide(a *cli.App, cmd *cobra.Command) error {
 	w := a.Stdout
 	term.Printf(w, "condense keeps coding agents working when their context window is full. This page only reads.\n\n")
-	agent, folder, paths := find(a)
+	agent, folder, paths, large := find(a)
+	learn := "condense learn " + typed(cmp.Or(folder, "demo:"))
+	if len(large) > 0 {
+		term.Printf(w, "  %s too large for this page: condense learn %s\n", size.Plural(len(large), "session"), typed(large[0]))
+	}
 	whose := "your newest sessions"
 	if len(paths) == 0 {
-		term.Printf(w, "  no sessions of an agent were found here: what follows is about the recorded ones that come with condense\n")
+		term.Printf(w, "  no sessions to measure here: what follows is about the recorded ones that come with condense\n")
 		whose, paths = "recorded sessions", []string{"demo:"}
 	}
 	g, err := comparecmd.Look(a, cmd, paths)
 	if err != nil {
 		return err
 	}
+	measured(w, whose, learn, g)
+	term.Printf(w, "\nWhat to type next\n")
+	next := func(command, effect string) { term.Printf(w, "  %s\n      %s\n", command, effect) }
+	next("condense wrap "+agent, "starts it with its conversations condensed; none of your files is changed")
+	next("condense wrap --observe "+agent, "only watches: requests stay as they are; the end says what it would have saved")
+	if file := servecmd.SettingsFile(agent); file != "" {
+		next("condense serve  and  condense agent install "+agent,
+			"for good: asks, then writes an address into "+cli.FromHome(file)+"; undo: condense agent remove "+agent)
+	}
+	next(learn, "more of this page, and a configuration; all commands: condense --help")
+	return nil
+}
+
+// measured shows a measurement. Learn is the command that measures more.
+func measured(w io.Writer, whose, learn string, g *comparecmd.Glance) {
 	all := &g.Spending
+	if n := len(g.Unread); n > 0 {
+		term.Printf(w, "\n  %s could not be read: %s: %s\n", size.Plural(n, "session"), cli.FromHome(g.Unread[0].Name), g.Unread[0].Reason)
+	}
+	const late = "  not finished in %s: %s\n"
+	if g.Late[0] && g.Compared == 0 {
+		term.Printf(w, late, comparecmd.Patience, learn)
+	}
+	if all.Sessions == 0 {
+		return
+	}
 	term.Printf(w, "\nWhat fills the windows of %s: %s, %s tokens\n", whose, size.Plural(all.Sessions, "session"), size.Group(all.Tokens))
 	term.Printf(w, "  %s\n", shares(all.Tokens, all.ByKind))
 	var tools []string
@@ -52,43 +82,41 @@ func guide(a *cli.App, cmd *cobra.Command) error {
 	if g.Compared > 0 {
 		term.Printf(w, "  a quarter of the tokens keeps %.0f %% of the text that was needed later; truncation %.0f %% (%s)\n",
 			100*g.Kept, 100*g.Cut, size.Plural(g.Compared, "session"))
-	} else {
+	} else if !g.Late[0] {
 		term.Printf(w, "  nothing to cut: no session is long enough. Sessions that fit their window need no condense\n")
 	}
-	if g.Epochs > 0 {
+	if g.Late[1] && g.Played == 0 {
+		term.Printf(w, late, comparecmd.Patience, strings.Replace(learn, "learn", "compare --replay", 1))
+	} else if g.Epochs > 0 {
 		term.Printf(w, "  %s at the prices of %s: %.2f USD as the agents sent them, %.2f condensed %s\n",
 			size.Plural(g.Played, "session"), g.Prices, g.Was, g.Would, size.Plural(g.Epochs, "time"))
 	}
-	term.Printf(w, "\nWhat to type next\n")
-	next := func(command, effect string) { term.Printf(w, "  %s\n      %s\n", command, effect) }
-	next("condense wrap "+agent, "starts it with its conversations condensed; none of your files is changed")
-	next("condense wrap --observe "+agent, "only watches: requests stay as they are; the end says what it would have saved")
-	if file := servecmd.SettingsFile(agent); file != "" {
-		next("condense serve  and  condense agent install "+agent,
-			"for good: asks, then writes an address into "+cli.FromHome(file)+"; undo: condense agent remove "+agent)
-	}
-	next("condense learn "+cmp.Or(folder, "demo:"), "more of this page, and a configuration; all commands: condense --help")
-	return nil
 }
 
-// find prints the agents of this machine. It returns the one used last, the folder of its sessions, and the newest sessions of all.
-func find(a *cli.App) (agent, folder string, paths []string) {
+// find prints the agents of this machine. It returns the one used last, the folder of its sessions, and the newest sessions of all
+// without those that are too large.
+func find(a *cli.App) (agent, folder string, paths, large []string) {
 	var newest []*sessions.Session
 	t := term.NewTable("", "")
 	for _, one := range sessions.Agents() {
 		found, dir, err := one.Recent()
 		_, missing := exec.LookPath(one.Name)
+		if err != nil {
+			t.Row(one.Title, fmt.Sprintf("could not be read: %v", err))
+		}
 		switch {
-		case err == nil && len(found) > 0:
-			dir, last := cli.FromHome(dir), found[0].Modified
-			t.Row(one.Title, fmt.Sprintf("%s in %s, the newest of %s", size.Plural(len(found), "session"), dir, last.Format("2006-01-02")))
+		case len(found) > 0:
+			last := found[0].Modified
+			t.Row(one.Title, fmt.Sprintf("%s in %s, the newest of %s", size.Plural(len(found), "session"), cli.FromHome(dir), last.Format("2006-01-02")))
 			if len(newest) == 0 || last.After(newest[0].Modified) {
 				agent, folder = one.Name, dir
 			}
 			newest = append(newest, found[:min(guideSessions, len(found))]...)
 			slices.SortStableFunc(newest, func(x, y *sessions.Session) int { return y.Modified.Compare(x.Modified) })
-		case missing == nil:
-			t.Row(one.Title, "installed, without sessions in files")
+		case err != nil || missing == nil:
+			if err == nil {
+				t.Row(one.Title, "installed, without sessions in files")
+			}
 			agent = cmp.Or(agent, one.Name)
 		}
 	}
@@ -100,9 +128,19 @@ func find(a *cli.App) (agent, folder string, paths []string) {
 		if info, err := os.Stat(s.Path); err == nil && info.Size() <= room {
 			room -= info.Size()
 			paths = append(paths, s.Path)
+		} else if err == nil {
+			large = append(large, s.Path)
 		}
 	}
-	return cmp.Or(agent, "claude"), folder, paths
+	return cmp.Or(agent, "claude"), folder, paths, large
+}
+
+// typed returns a path for a shell, from ~ if that needs no quotes.
+func typed(path string) string {
+	if q := comparecmd.Quote(path); q != path {
+		return q
+	}
+	return cli.FromHome(path)
 }
 
 func share(n, of int) string { return fmt.Sprintf("%.0f %%", 100*float64(n)/float64(max(1, of))) }

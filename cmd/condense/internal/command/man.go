@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/internal/plain"
 )
+
+var beyondASCII = plain.Pattern(`[^\x00-\x7F]`)
 
 // manCommand writes the help of each command as a man page.
 func manCommand(root *cobra.Command) *cobra.Command {
@@ -50,7 +54,9 @@ func writeMan(cmd *cobra.Command, folder string) error {
 	escape := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", "\n"+`\&`) // \& because a line may begin with a dot
 	for _, s := range sections {
 		if body := strings.TrimRight(s[1], "\n "); body != "" {
-			b.WriteString(".SH " + s[0] + "\n.nf\n" + `\&` + escape.Replace(body) + "\n.fi\n")
+			// Not every man reads UTF-8.
+			body = beyondASCII().ReplaceAllStringFunc(escape.Replace(body), func(c string) string { return fmt.Sprintf(`\[u%04X]`, []rune(c)[0]) })
+			b.WriteString(".SH " + s[0] + "\n.nf\n" + `\&` + body + "\n.fi\n")
 		}
 	}
 	return cli.WriteFile(filepath.Join(folder, page(cmd)+".1"), []byte(b.String()), cli.NewMode)

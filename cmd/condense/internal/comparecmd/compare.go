@@ -38,6 +38,7 @@ type comparison struct {
 	perMode, quiet                      bool
 	byFolder                            bool
 	replay                              bool
+	builtin                             bool // no configuration: names are those of built-in strategies
 	policies, tariffs                   []string
 	price                               string
 	fixed                               int
@@ -206,7 +207,11 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 
 // opener returns an opener of strategies by name, and the host that owns their providers.
 func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Opener, error) {
-	conf, err := a.Load("")
+	load := func() (*config.Config, error) { return a.Load("") }
+	if c.builtin {
+		load = func() (*config.Config, error) { return config.New(config.Values{}, a.Names()) }
+	}
+	conf, err := load()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package comparecmd
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,16 +22,18 @@ type Glance struct {
 	Was       float64 // their cost in US dollars as they were sent
 	Would     float64 // and by that rule
 	Prices    string
+	Unread    []lab.Skipped
+	Late      [2]bool // reading, and playing whole sessions, ended before all sessions were finished
 }
 
-// patience is how long each of the two measurements may take; then the finished sessions count.
-const patience = 20 * time.Second
+// Patience is how long each of the two measurements may take; then the finished sessions count.
+const Patience = 20 * time.Second
 
 // Look measures sessions. It calls no model and writes nothing, not even the cache.
 func Look(a *cli.App, cmd *cobra.Command, paths []string) (*Glance, error) {
 	c := &comparison{
 		strategies: []string{byDefault, "slidingwindow"}, budgets: []string{learnedBudget},
-		output: "table", cache: "none", seed: 1, jobs: runtime.NumCPU(), price: tariffs[0],
+		builtin: true, output: "table", cache: "none", seed: 1, jobs: runtime.NumCPU(), price: tariffs[0],
 	}
 	opts, _, err := c.options(cmd)
 	if err != nil {
@@ -47,7 +50,7 @@ func Look(a *cli.App, cmd *cobra.Command, paths []string) (*Glance, error) {
 	defer h.Close()
 	g := &Glance{Prices: c.price}
 	opts.Spending = true
-	err = within(a, cmd, "reading: ", opts, func(ctx context.Context) error {
+	g.Late[0], err = within(a, cmd, "reading: ", opts, func(ctx context.Context) error {
 		r, err := lab.Run(ctx, items, set.Strategies, opts)
 		if r != nil {
 			g.read(r)
@@ -60,22 +63,23 @@ func Look(a *cli.App, cmd *cobra.Command, paths []string) (*Glance, error) {
 	return g, g.play(a, cmd, c, items, opts)
 }
 
-// within runs a measurement with its progress, and ends it after a while.
-func within(a *cli.App, cmd *cobra.Command, doing string, opts *lab.Options, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+// within runs a measurement with its progress, and ends it after a while. It reports whether it did.
+func within(a *cli.App, cmd *cobra.Command, doing string, opts *lab.Options, f func(context.Context) error) (late bool, err error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), Patience)
 	defer cancel()
 	p := newProgress(a, false)
 	p.doing = doing
 	opts.Progress = p.show
-	err := f(ctx)
+	err = f(ctx)
 	p.end()
 	if ctx.Err() != nil && cmd.Context().Err() == nil {
-		return nil // it took long
+		return err != nil, nil
 	}
-	return err
+	return false, err
 }
 
 func (g *Glance) read(r *lab.Report) {
+	g.Unread = slices.DeleteFunc(r.Skipped, func(s lab.Skipped) bool { return !s.Unread })
 	if len(r.Spending) > 0 {
 		g.Spending = r.Spending[0]
 	}
@@ -108,7 +112,7 @@ func (g *Glance) play(a *cli.App, cmd *cobra.Command, c *comparison, items []lab
 		return err
 	}
 	o := &lab.ReplayOptions{Options: *opts, Window: replayWindow, Fixed: lab.AssumedFixed, Tariffs: []lab.Tariff{tariff}}
-	return within(a, cmd, "playing whole sessions: ", &o.Options, func(ctx context.Context) error {
+	g.Late[1], err = within(a, cmd, "playing whole sessions: ", &o.Options, func(ctx context.Context) error {
 		r, err := lab.Replay(ctx, items, policies, o)
 		if r == nil {
 			return err
@@ -124,4 +128,5 @@ func (g *Glance) play(a *cli.App, cmd *cobra.Command, c *comparison, items []lab
 		}
 		return err
 	})
+	return err
 }

@@ -98,14 +98,19 @@ func writeHTML(ctx context.Context, a *cli.App, w io.Writer, c *comparison, r *l
 
 // commandLine returns args quoted for a shell.
 func commandLine(args []string) string {
-	words := slices.Clone(args)
-	words[0] = "condense"
-	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n\"'\\${}()[]<>|&;*?!`#~") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
+	words := []string{"condense"}
+	for _, w := range args[1:] {
+		words = append(words, Quote(w))
 	}
 	return strings.Join(words, " ")
+}
+
+// Quote returns a word as a shell reads it.
+func Quote(w string) string {
+	if w == "" || strings.ContainsAny(w, " \t\n\"'\\${}()[]<>|&;*?!`#~") {
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return w
 }
 
 // A progress prints how far a comparison is: on a terminal in one line that is overwritten, elsewhere in a
@@ -150,6 +155,9 @@ func (p *progress) show(s lab.Progress) {
 	if !p.terminal {
 		term.Printf(p.w, "%s\n", text)
 		return
+	}
+	if width := term.Width(p.w); width > 0 { // what a terminal wraps is not overwritten
+		text, p.width = text[:min(len(text), width-1)], min(p.width, width-1)
 	}
 	term.Printf(p.w, "\r%-*s", p.width, text)
 	p.width = len(text)

@@ -217,7 +217,7 @@ func recordedFiles(ctx context.Context, a *cli.App, x *archive.Archive) ([]archi
 	for _, agent := range sessions.Agents() {
 		all, err := agent.All()
 		if err != nil {
-			return nil, err
+			term.Printf(a.Stderr, "sessions of %s could not be read: %v\n", agent.Title, err)
 		}
 		for _, s := range all {
 			add(archive.File{Path: s.Path, Agent: agent.Name, Name: s.ID, Dir: s.Dir})

@@ -124,6 +124,7 @@ func printView(w io.Writer, d *transcript.Document, all, full bool, only only) {
 	}
 	show := func(number, id string, role core.Role, note, text string) {
 		if full {
+			text = strings.ReplaceAll("\n"+text, "\n--- ", "\n --- ")[1:] // only headings begin so
 			_ = term.PrintText(w, fmt.Sprintf("--- %s\n%s\n", strings.Join(strings.Fields(number+" "+string(role)+" "+note), " "), text))
 			return
 		}
@@ -171,7 +172,7 @@ func describe(parts []core.Part, text func(string) string, between string) strin
 		case core.Text:
 			s = append(s, text(string(p)))
 		case core.ToolCall:
-			s = append(s, "call "+p.Name+" "+text(p.Args))
+			s = append(s, "call "+plain.Line(p.Name)+" "+text(p.Args))
 		case core.ToolResult:
 			verb := "result "
 			if p.IsError {
@@ -179,11 +180,11 @@ func describe(parts []core.Part, text func(string) string, between string) strin
 			}
 			s = append(s, verb+describe(p.Content, text, between))
 		case core.Image:
-			s = append(s, "[image "+p.MediaType+"]")
+			s = append(s, "[image "+plain.Line(p.MediaType)+"]")
 		case core.Reasoning:
 			s = append(s, "[reasoning] "+text(p.Text))
 		case core.Opaque:
-			s = append(s, "["+p.Kind+"]")
+			s = append(s, "["+plain.Line(p.Kind)+"]")
 		}
 	}
 	return strings.Join(s, between)

@@ -107,7 +107,7 @@ func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Tim
 	}
 	id := version.String()
 	all, folder, err := a.list()
-	if err != nil {
+	if folder == "" {
 		return nil, err
 	}
 	like := &Session{Agent: a, ID: id, Dir: dir, Path: filepath.Join(folder, filepath.FromSlash(as.folder(dir)), "new.jsonl")}

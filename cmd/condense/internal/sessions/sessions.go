@@ -6,6 +6,7 @@ package sessions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -153,13 +155,15 @@ func (a *Agent) Recent() (all []*Session, folder string, err error) {
 	return all, folder, err
 }
 
-// list returns the sessions in files, described only if that is how they are recognized, and their folder.
+// list returns the sessions in files, described only if that is how they are recognized, and their folder. The error may be about
+// a folder among others.
 func (a *Agent) list() (all []*Session, folder string, err error) {
 	if folder, err = a.folder(); err != nil {
 		return nil, "", err
 	}
 	_, pattern, _ := strings.Cut(a.files, "/")
-	paths, err := fs.Glob(os.DirFS(folder), pattern)
+	in := &reader{FS: os.DirFS(folder), dir: folder}
+	paths, err := fs.Glob(in, pattern)
 	if err != nil {
 		return nil, folder, err
 	}
@@ -174,19 +178,35 @@ func (a *Agent) list() (all []*Session, folder string, err error) {
 		s.Modified = info.ModTime()
 		all = append(all, s)
 	}
-	return all, folder, nil
+	return all, folder, in.err
+}
+
+// A reader is a folder that remembers the first one in it that could not be read: [fs.Glob] passes over them.
+type reader struct {
+	fs.FS
+	dir string
+	err error
+}
+
+// ReadDir implements [fs.ReadDirFS].
+func (r *reader) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(filepath.Join(r.dir, filepath.FromSlash(name)))
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		r.err = cmp.Or(r.err, err)
+	}
+	return entries, err
 }
 
 // latest returns the wanted session that was written to last.
 func (a *Agent) latest(wanted func(*Session) bool, what string) (*Session, error) {
 	all, folder, err := a.Recent()
-	if err != nil {
-		return nil, err
-	}
 	for _, s := range all {
 		if wanted(s) {
 			return s, s.read()
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %s has none in %s %s", ErrNone, a.Title, folder, what)
 }
