@@ -181,10 +181,9 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 	}
 	overflow, err := e.req.g.host.Overflow(e.req.turn(), remote.Reported(status, text))
 	switch {
-	case err != nil:
+	case err != nil, overflow && !e.req.g.windows.believes(e.plan, string(text)):
 		return body, ""
 	case overflow:
-		e.req.g.windows.state(e.req, text)
 		return body, tooLong
 	case (e.plan.altered || e.req.tool.session != nil || e.req.claim.Unread || e.req.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
 		aboutThinking(string(text)):
@@ -282,7 +281,7 @@ func (e *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r := e.req
-	if a.Overflow {
+	if a.Overflow = a.Overflow && r.g.windows.believes(e.plan, a.ErrorText); a.Overflow {
 		r.claim.SetRefused(true)
 	}
 	if a.ErrorType != "" && e.status >= http.StatusBadRequest && !a.Overflow {

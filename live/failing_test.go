@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,12 +88,12 @@ func TestForcedEpochsThatFailAreSaid(t *testing.T) {
 		asked.Add(1)
 		return keepEnds(r), nil
 	})
-	v := newSizing(t, 10)
+	v := newSizing(t, 3000)
 	var log lockedBuffer
 	g, s := serveWith(t, v.URL, host, func(o *live.Options) {
 		o.Reports.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
-	body, before := loop(1, window), int32(0)
+	body, before := bytes.Replace(loop(1, window), []byte("You are an agent."), bytes.Repeat([]byte("You are an agent. "), 1000), 1), int32(0)
 	for range 6 {
 		before = asked.Load()
 		if res, text := send(t, http.MethodPost, s.URL+"/v1/messages", nil, body); res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "prompt is too long: ") {

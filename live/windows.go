@@ -103,19 +103,32 @@ func askedWindow(r *request, assumed int) int {
 	return cmp.Or(r.tariff.listed, assumed)
 }
 
-// stated matches the window in a vendor's refusal of a prompt as too long.
-var stated = plain.Pattern(`(?i)(?:> ?|(?:context|prompt) length is |tokens allowed \(|n_ctx"?: ?|model with )(\d{4,8})`)
+// stated matches the window in a refusal of a prompt as too long. Elsewhere than after "tokens >" a short number is none, as in "32k".
+var stated = plain.Pattern(`(?i)tokens (?:>|\\u003e) (\d+)|(?:> ?|(?:context|prompt) length is |tokens allowed \(|n_ctx"?: ?|model with )(\d{4,})`)
+
+// believes reports whether to condense for a refusal of the plan as too long, and remembers the window that it names. It is not believed
+// if no model has that window, or our count of the prompt is far below it: but vendors count images and files in their own ways.
+func (ws *windows) believes(p *plan, refusal string) bool {
+	r, found, most := p.req, stated().FindStringSubmatch(refusal), p.req.limits.policy.Window
+	n, err := strconv.Atoi(strings.Join(found[min(1, len(found)):], ""))
+	absurd := found != nil && (err != nil || n < min(leastWindow, most) || r.media == 0 && n/cutRatio > p.tokens)
+	if found != nil && !absurd {
+		ws.state(r, n)
+	} else if absurd && r.g.causes.First("window "+r.t.upstream.Name, r.parsed.Model, r.s.Now()) {
+		r.s.Reports.Logger.Warn("a vendor refuses prompts as too long that are far shorter than any window: nothing is condensed for that",
+			"model", r.parsed.Model, "upstream", r.t.upstream.Name, "counted", p.tokens, "window", most, "refusal", plain.Clip(refusal))
+	}
+	return !absurd
+}
 
 // state remembers the window that a refusal of a request names. Then the model of a server has it, whatever was assumed.
-func (ws *windows) state(r *request, refusal []byte) {
-	found := stated().FindSubmatch(refusal)
-	if found == nil || r.t.upstream == nil {
+func (ws *windows) state(r *request, n int) {
+	if r.t.upstream == nil || r.tariff.listed > 0 && n > r.tariff.listed {
 		return
 	}
-	n, _ := strconv.Atoi(string(found[1])) // digits
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && n >= leastWindow {
+	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && (w.From != stats.WindowServer || n < w.Tokens) {
 		w.Tokens, w.From = n, stats.WindowRefusal
 	}
 }

@@ -32,7 +32,7 @@ func newModelServer(t *testing.T, talk http.Handler, tells map[string]string) *m
 	t.Helper()
 	s := &modelServer{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/completions") {
+		if strings.HasSuffix(r.URL.Path, "/completions") || strings.HasSuffix(r.URL.Path, "/messages") {
 			talk.ServeHTTP(w, r)
 			return
 		}
@@ -322,5 +322,70 @@ func TestRefusalNamesTheWindow(t *testing.T) {
 		if epochs := g.Stats().EpochCount; refused != 1 || epochs < 3 || len(known) != 1 || known[0].Tokens != 60_000 || known[0].Remedy() != "" {
 			t.Errorf("%s: %d refusals, %d epochs, %+v", api, refused, epochs, known)
 		}
+	}
+}
+
+// TestAnAbsurdRefusalCondensesNothing: a vendor that calls a small conversation too long, against our count of it or for a window that no
+// model has, is not believed: the client gets its words, and the next request goes out as it would without them. It is said once.
+func TestAnAbsurdRefusalCondensesNothing(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]string{
+		"above our count": "prompt is too long: 250000 tokens > 200000 maximum", "no window": "prompt is too long: 250000 tokens > 0 maximum", "below any window": "prompt is too long: 3000 tokens > 10 maximum",
+		"escaped": `prompt is too long: 250000 tokens \u003e 0 maximum`, "in the stream": "prompt is too long: 250000 tokens > 900000000000 maximum",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refusal, status := `{"type":"error","error":{"type":"invalid_request_error","message":"`+says+`"}}`, http.StatusBadRequest
+			if name == "in the stream" {
+				refusal, status = "event: error\ndata: "+refusal+"\n\n", http.StatusOK
+			}
+			var sent [][]byte
+			var well bool
+			server := newModelServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				sent = append(sent, body)
+				if well {
+					jsonAnswer(`{"type":"message","content":[],"usage":{"input_tokens":3000,"output_tokens":1}}`)(w, r)
+					return
+				}
+				if w.Header().Set("Content-Type", "application/json"); status == http.StatusOK {
+					w.Header().Set("Content-Type", "text/event-stream")
+				}
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, refusal)
+			}), nil)
+			log := &lockedBuffer{}
+			g, s := serveWith(t, server.URL, nil, func(o *live.Options) {
+				o.Reports.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			})
+			body := []byte(strings.ReplaceAll(string(loop(1, 14_000)), "claude-opus-5-5", "mystery-1"))
+			var bodies [][]byte
+			for i := range 4 {
+				well = i == 3
+				res, text := send(t, http.MethodPost, s.URL+"/v1/messages", nil, body)
+				if !well && (res.StatusCode != status || string(text) != refusal) {
+					t.Errorf("the client gets %s %s", res.Status, text)
+				}
+				live.Settle(g)
+				bodies, body = append(bodies, body), longer(body)
+			}
+			if len(sent) != len(bodies) {
+				t.Fatalf("%d requests, for %d of the client", len(sent), len(bodies))
+			}
+			for i := range sent {
+				if string(sent[i]) != string(bodies[i]) {
+					t.Errorf("request %d: %d bytes of %d were sent", i, len(sent[i]), len(bodies[i]))
+				}
+			}
+			st := g.Stats()
+			for _, w := range st.Windows {
+				if w.Tokens != 200_000 || w.From != live.WindowNotKnown {
+					t.Errorf("%+v", w)
+				}
+			}
+			if n := strings.Count(log.String(), "a vendor refuses prompts as too long"); st.EpochCount > 0 || n != 1 {
+				t.Errorf("%d epochs, said %d times:\n%s", st.EpochCount, n, log)
+			}
+		})
 	}
 }
