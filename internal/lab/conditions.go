@@ -21,9 +21,7 @@ type Condition struct {
 }
 
 // measureAliases are other names of measures, for conditions.
-var measureAliases = map[string]string{
-	"recall": MeasurePanel, "needed": MeasurePanel, "cost": "usd", "time": "ms", "tokens": MeasureKept,
-}
+var measureAliases = map[string]string{"recall": MeasurePanel, "needed": MeasurePanel, "cost": "usd", "time": "ms", "tokens": MeasureKept}
 
 // ParseConditions reads conditions separated by commas, such as "recall<-0.03,size>0.05".
 func ParseConditions(s string) ([]Condition, error) {

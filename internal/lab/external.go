@@ -65,10 +65,7 @@ func External(name string, command []string) (Strategy, error) {
 	if err != nil {
 		return Strategy{}, err
 	}
-	return Strategy{
-		Name: name, Provider: e, Unchecked: true,
-		About: "another program: " + strings.Join(command, " "),
-	}, nil
+	return Strategy{Name: name, Provider: e, Unchecked: true, About: "another program: " + strings.Join(command, " ")}, nil
 }
 
 // Condense implements [core.CondensationProvider].

@@ -103,9 +103,7 @@ func newNaming(name string) (*naming, error) {
 		return nil, fmt.Errorf("%q is not a name for a plugin: want lower-case letters and digits, with - or _ between words", name)
 	}
 	program := "condense-" + strings.ReplaceAll(bare, "_", "-")
-	return &naming{
-		Program: program, Strategy: strings.ReplaceAll(bare, "-", "_"), Module: "example.com/" + program, Version: "v0.0.0",
-	}, nil
+	return &naming{Program: program, Strategy: strings.ReplaceAll(bare, "-", "_"), Module: "example.com/" + program, Version: "v0.0.0"}, nil
 }
 
 // writeTemplate writes the template of a language to a new or empty folder, and returns the
@@ -172,12 +170,7 @@ var templateLangs = map[string]templateLang{
 		if n.Replace == "" {
 			first = []string{"go mod tidy"}
 		}
-		return append(first,
-			"go test ./...",
-			"condense plugin dev .",
-			"go build -o "+n.Program+" .",
-			"condense plugin test ./"+n.Program,
-		)
+		return append(first, "go test ./...", "condense plugin dev .", "go build -o "+n.Program+" .", "condense plugin test ./"+n.Program)
 	}},
 	"go-wasm": {base: "go", replaces: true, next: func(n *naming) []string {
 		var first []string
