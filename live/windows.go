@@ -137,11 +137,10 @@ func (ws *windows) state(r *request, n int) {
 func (ws *windows) statedOf(r *request) int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if r.t.upstream == nil {
-		return 0
-	}
-	if w := ws.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}]; w != nil && w.From == stats.WindowRefusal {
-		return w.Tokens
+	if u := r.t.upstream; u != nil {
+		if w := ws.of[windowKey{u.Base.String(), r.parsed.Model}]; w != nil && w.From == stats.WindowRefusal {
+			return w.Tokens
+		}
 	}
 	return 0
 }

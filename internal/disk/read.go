@@ -19,13 +19,10 @@ func ReadFile(file string, most int) ([]byte, error) {
 	}
 	defer f.Close() //nolint:errcheck // read only
 	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err != nil {
-		return nil, err
+	if err == nil && len(text) > most {
+		text, err = nil, fmt.Errorf("larger than %d MiB", most>>20)
 	}
-	if len(text) > most {
-		return nil, fmt.Errorf("larger than %d MiB", most>>20)
-	}
-	return text, nil
+	return text, err
 }
 
 func fileKind(m fs.FileMode) string {

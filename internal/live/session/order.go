@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -217,10 +218,7 @@ func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
 
 // Again returns f, which may be nil, with another failure.
 func (f *Failing) Again(why string, now time.Time) *Failing {
-	next := Failing{Since: now}
-	if f != nil {
-		next = *f
-	}
+	next := *cmp.Or(f, &Failing{Since: now})
 	next.Count, next.Why = next.Count+1, why
 	return &next
 }

@@ -56,19 +56,15 @@ type Failure struct {
 
 // Advice says what to do about a failure with this reason; empty if only the reason says it.
 func Advice(reason string) string {
-	switch code := statusIn().FindString(reason); {
-	case code == "":
-		return ""
-	case code == "401" || code == "403":
-		return "check the key"
-	case code == "402":
-		return "the account needs credit"
-	case code == "429":
-		return "the vendor's limit is reached: wait, or use another model"
-	case code[0] == '5':
+	code := statusIn().FindString(reason)
+	if strings.HasPrefix(code, "5") {
 		return "the vendor has a fault: later requests try again"
 	}
-	return ""
+	return advice[code]
+}
+
+var advice = map[string]string{
+	"401": "check the key", "403": "check the key", "402": "the account needs credit", "429": "the vendor's limit is reached: wait, or use another model",
 }
 
 var statusIn = plain.Pattern(`\b(?:40[123]|429|5[0-3][0-9])\b`)
