@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/access"
-	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/live/internal/audit"
 )
 
 // A visit is a request that was let in, or refused.

@@ -14,12 +14,12 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // RoundTrip sends r. If the vendor refuses the gateway's version of the request, RoundTrip repairs it and sends it

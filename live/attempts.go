@@ -2,8 +2,8 @@ package live
 
 import (
 	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/live/internal/telemetry"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // attempted counts an attempt. A failure is logged once per cause.

@@ -6,9 +6,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/audit"
-	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/live/internal/audit"
+	"github.com/condensehq/condense/live/internal/telemetry"
 )
 
 // served records a request when it is over.

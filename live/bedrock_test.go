@@ -17,10 +17,10 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/condensehq/condense/internal/awssign"
-	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // machine has the credentials of the gateway's machine.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/tenant"
-	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/live/internal/payload"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 const (

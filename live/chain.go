@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/condensehq/condense/internal/live/chain"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/chain"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // mostHistories is how many bytes of histories are kept for requests that name an earlier response.

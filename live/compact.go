@@ -20,14 +20,14 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/payload"
-	"github.com/condensehq/condense/internal/live/seal"
 	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/payload"
+	"github.com/condensehq/condense/live/internal/seal"
+	"github.com/condensehq/condense/live/internal/telemetry"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // open returns body with every sealed compaction replaced by its messages. Messages that the client still sends from

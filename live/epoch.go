@@ -16,7 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/telemetry"
+	"github.com/condensehq/condense/live/internal/telemetry"
 )
 
 // An occasion is a reason to begin an epoch with a request.

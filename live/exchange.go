@@ -12,16 +12,16 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
-	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/payload"
+	"github.com/condensehq/condense/live/internal/telemetry"
+	"github.com/condensehq/condense/live/internal/upstream"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // An exchange is a plan under way to the vendor, and the answer to it.

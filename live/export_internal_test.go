@@ -8,11 +8,11 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/count"
-	"github.com/condensehq/condense/internal/live/seal"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/live/internal/seal"
+	"github.com/condensehq/condense/live/internal/telemetry"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // NewWith is New with a store of a test.

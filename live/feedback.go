@@ -11,11 +11,11 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
-	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/live/internal/telemetry"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // If an agent recalls something, leaving it out was a mistake. The recalled content stays in the view at the next

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/condensehq/condense/internal/live/audit"
-	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/live/internal/audit"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // CheckUpstream returns an error if an entry of [Options].Upstreams is invalid.

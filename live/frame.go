@@ -14,12 +14,12 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // clientEvents are the events that clients send, and whether the vendor may answer them with tokens: those of OpenAI's

@@ -29,19 +29,19 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/access"
-	"github.com/condensehq/condense/internal/live/admin"
-	"github.com/condensehq/condense/internal/live/chain"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/queue"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/telemetry"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/live/internal/admin"
+	"github.com/condensehq/condense/live/internal/chain"
+	"github.com/condensehq/condense/live/internal/payload"
+	"github.com/condensehq/condense/live/internal/telemetry"
 )
 
 const (

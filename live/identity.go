@@ -13,11 +13,11 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/seal"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/seal"
 )
 
 // loginOf returns the subject of a plan's token, which stays the same in all tokens of a login; empty if the token is

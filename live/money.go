@@ -11,9 +11,9 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/upstream"
-	"github.com/condensehq/condense/internal/live/watching"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/live/internal/upstream"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.

@@ -6,8 +6,8 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
-	"github.com/condensehq/condense/internal/live/upstream"
-	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/live/internal/upstream"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // Limits are the limits of one tenant.

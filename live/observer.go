@@ -4,9 +4,9 @@ import (
 	"cmp"
 
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/live/internal/payload"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/upstream"
-	"github.com/condensehq/condense/internal/live/watching"
+	"github.com/condensehq/condense/live/internal/upstream"
+	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.

@@ -12,10 +12,10 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // early is a share of the size at which a conversation is due. From there on, a chain that asks a language model

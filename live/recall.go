@@ -18,10 +18,10 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/recall"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // RecallSecret returns the secret that unlocks, at /mcp, the originals of the requests that carried it, in the header

@@ -13,11 +13,11 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // A request passes through three values, each with the one before as a field: a request, a plan, an exchange.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/tenant"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/live/internal/audit"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // A target is the destination of a request, and the kind of request.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
-	"github.com/condensehq/condense/internal/live/upstream"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // settings are Options after validation, with defaults filled in.

@@ -17,12 +17,12 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/condensehq/condense/internal/live/audit"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/tenant"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/audit"
+	"github.com/condensehq/condense/live/internal/payload"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // Bounds of WebSockets.

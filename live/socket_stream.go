@@ -14,9 +14,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // A lane answers the requests of a WebSocket that have the same stream_id, or none, one after the other, as the vendor

@@ -13,12 +13,12 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/stats"
-	"github.com/condensehq/condense/internal/live/telemetry"
-	"github.com/condensehq/condense/internal/live/upstream"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/live/internal/audit"
+	"github.com/condensehq/condense/live/internal/telemetry"
+	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // measure adds v to a metric. Attribute values must never come from a request, except model names from the table or

@@ -38,7 +38,7 @@ var products = []struct{ name, folders, foreign string }{
 	},
 	{
 		"gateway", "live internal/live internal/mcpserver internal/awssign",
-		"github.com/andybalholm/brotli github.com/aws/aws-sdk-go-v2 github.com/coder/websocket github.com/gofrs/flock github.com/google/uuid " +
+		"github.com/andybalholm/brotli github.com/aws/aws-sdk-go-v2 github.com/coder/websocket github.com/gofrs/flock " +
 			"github.com/jackc/pgx github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk github.com/sony/gobreaker " +
 			"go.opentelemetry.io/otel golang.org/x/sys golang.org/x/time modernc.org/sqlite",
 	},

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/install"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins"
-	"github.com/condensehq/condense/internal/plugins/install"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/trust"

@@ -18,10 +18,10 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/record"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
-	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/live"
 )

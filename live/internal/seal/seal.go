@@ -14,8 +14,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // A sealed compaction is the gateway's answer to a request to compact: the condensed messages, encrypted so that only

@@ -13,11 +13,11 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
-	"github.com/condensehq/condense/internal/live/audit"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
+	"github.com/condensehq/condense/live/internal/audit"
 )
 
 // A Pages serves the gateway's own pages, for administrators.

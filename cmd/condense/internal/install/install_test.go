@@ -19,7 +19,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/condensehq/condense/internal/plugins/install"
+	"github.com/condensehq/condense/cmd/condense/internal/install"
 )
 
 // elf is the beginning of a program for Linux on amd64.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/record"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )

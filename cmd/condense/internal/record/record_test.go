@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/cmd/condense/internal/record"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/live/record"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/transcript"

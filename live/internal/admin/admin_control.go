@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
-	"github.com/condensehq/condense/internal/live/payload"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // recently is the default age limit of listed conversations, by their last use.

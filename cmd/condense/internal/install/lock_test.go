@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/condensehq/condense/internal/plugins/install"
+	"github.com/condensehq/condense/cmd/condense/internal/install"
 )
 
 // write writes the files of a release to a folder.
