@@ -15,10 +15,10 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/strategies"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"

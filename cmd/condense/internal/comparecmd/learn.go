@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/strategies"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/strategies"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )

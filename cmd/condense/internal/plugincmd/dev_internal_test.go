@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/condensehq/condense/cmd/condense/internal/judge"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/testkit/misbehaving"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/judge"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"

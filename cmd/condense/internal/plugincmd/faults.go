@@ -6,10 +6,10 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/judge"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/lab/judge"
 )
 
 // printFaults prints the reasons why the answer of a plugin was invalid, and the repairs for its author.

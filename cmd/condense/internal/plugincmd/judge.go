@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
-	"github.com/condensehq/condense/cmd/condense/internal/judge"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"

@@ -5,7 +5,7 @@ import (
 	"embed"
 	"text/template"
 
-	"github.com/condensehq/condense/cmd/condense/internal/judge"
+	"github.com/condensehq/condense/internal/lab/judge"
 )
 
 // ciFiles are the workflow of each language and the floors. Their marks are [[ ]]: GitHub's own are {{ }}.
