@@ -20,7 +20,6 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/resolver"
-	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -215,21 +214,18 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	if err != nil {
 		return nil, nil, err
 	}
-	own := map[string]model.Generator{lab.RecordedModel: lab.Recorded()}
 	// Chains of profiles that are not compared need not be opened.
 	h, err := condense.Open(cmd.Context(), &condense.Options{
 		Strategies: a.Own,
 		Config:     conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:      a.Model, Models: own, Plugins: cli.Plugins(),
+		Model:      a.Model, Plugins: cli.Plugins(),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	models := a.Models()
-	models.Own = own
 	return h, &strategies.Opener{
 		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Model: a.Model, Path: cli.FromHere,
-		Models: resolver.NewModels(conf, models),
+		Models: resolver.NewModels(conf, a.Models()),
 	}, nil
 }
 

@@ -20,7 +20,7 @@ import (
 const readerBudget = "12%"
 
 // readers are the strategies that readers are asked about by default, after those of the configuration.
-var readers = []string{"smart/balanced", "headtail", lab.RecordedModel, "native", "handover"}
+var readers = []string{"smart/balanced", "headtail", lab.Recorded, "native", "handover"}
 
 var markdownMark = plain.Pattern("[][\\\\`*_{}<>()#|!&~:@]")
 
