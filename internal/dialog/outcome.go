@@ -61,9 +61,7 @@ func FaultOf(line string) Fault {
 func faultLine(line string) (text string, hinted bool) {
 	const most = 500 // bytes: a form is shorter
 	line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n")
-	if strings.Contains(line, "\x1b[") {
-		line = colours().ReplaceAllString(line, "")
-	}
+	line = WithoutColours(line)
 	return line, faultHints().in(line) != 0
 }
 
@@ -73,10 +71,18 @@ func isFailure(line string) bool {
 	return hinted && faultForm.Match(text) && !NamesExit(line)
 }
 
+// WithoutColours returns s without the signs by which programs colour what they print.
+func WithoutColours(s string) string {
+	if !strings.Contains(s, "\x1b[") {
+		return s
+	}
+	return colours().ReplaceAllString(s, "")
+}
+
 var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
 
 // failedForm matches the beginning of the result of a failed tool.
-var failedForm = NewForm(`^(?:(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
+var failedForm = plain.Pattern(`^(?:(?i:<tool_use_error>|<error>|error (?:executing|calling|reading|writing|opening|editing|running|fetching|occurred|while) |tool error|failed to |failure: |could not |unable to |mcp error|permission denied|` +
 	`no such (?:file|tool)|file (?:not found|does not exist)|file has not been read|string to replace not found|invalid (?:arguments?|parameters?|input)\b|unknown tool|command failed|` +
 	`http(?:/[\d.]+)? [45]\d\d\b|request failed with status code [45])|` +
 	`\{\s*"(?:error|errors)"\s*:\s*(?:"[^"]|[{\[]\s*["{]|true)|\{[^{}]{0,80}"(?:(?:is_?error|failed)"\s*:\s*true|(?:success|ok)"\s*:\s*false|status"\s*:\s*"(?:error|failed|failure|denied)"))`)
@@ -103,7 +109,7 @@ func Failed(family Family, command, text string) bool {
 		return false
 	case runs && code != "" && !strings.ContainsAny(command, "|;\n"): // a pipe hides a failure
 		return slices.ContainsFunc(strings.Split(text[max(0, len(text)-tail):], "\n"), Counts)
-	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm.Match(text[:min(len(text), head)]):
+	case strings.Contains(text[:min(len(text), head)], "The tool execution failed"), failedForm().MatchString(text[:min(len(text), head)]):
 		return true
 	}
 	if !runs {
