@@ -179,8 +179,13 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 		status, text = http.StatusBadRequest, w.Answer().ErrorBody()
 	}
 	overflow, err := e.req.g.host.Overflow(e.req.turn(), remote.Reported(status, text))
+	n, absurd := 0, false
+	if overflow {
+		n, absurd = named(string(text), e.plan.tokens, e.req.media, e.req.limits.policy.Window)
+		remember(e.plan, n, absurd, string(text))
+	}
 	switch {
-	case err != nil, overflow && !e.req.g.windows.believes(e.plan, string(text)):
+	case err != nil, absurd:
 		return body, ""
 	case overflow:
 		return body, tooLong
@@ -280,8 +285,12 @@ func (e *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r := e.req
-	if a.Overflow = a.Overflow && r.g.windows.believes(e.plan, a.ErrorText); a.Overflow {
-		r.claim.SetRefused(true)
+	if a.Overflow {
+		n, absurd := named(a.ErrorText, e.plan.tokens, r.media, r.limits.policy.Window)
+		remember(e.plan, n, absurd, a.ErrorText)
+		if a.Overflow = !absurd; a.Overflow {
+			r.claim.SetRefused(true)
+		}
 	}
 	if a.ErrorType != "" && e.status >= http.StatusBadRequest && !a.Overflow {
 		return e.unanswered(ctx, refusedWith(e.status, a))
@@ -294,7 +303,7 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r.claim.Storing.Store(true)
 	defer r.claim.Storing.Store(false) // before the release
 	r.claim.SetRefused(false)
-	r.claim.Refuse("", r.s.Now())
+	r.claim.Refuse(stats.Cause{}, r.s.Now())
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)
 	if r.s.Observe && e.plan.original > 0 { // the vendor has seen the original
 		share := float64(e.plan.ours) / float64(e.plan.original)
@@ -314,13 +323,13 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 }
 
 // unanswered notes, in the description of a conversation that has had answers, that its vendor does not answer.
-func (e *exchange) unanswered(ctx context.Context, why string) error {
+func (e *exchange) unanswered(ctx context.Context, why stats.Cause) error {
 	r := e.req
 	if r.claim == nil || r.t.count || !r.claim.Latest(ctx) {
 		return nil
 	}
 	defer r.claim.Release()
-	if r.claim.Based == 0 || !r.claim.Refuse(stats.Shown(why), r.s.Now()) {
+	if r.claim.Based == 0 || !r.claim.Refuse(why, r.s.Now()) {
 		return nil
 	}
 	return r.save(ctx, r.current(), true, r.s.Now())
