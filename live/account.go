@@ -18,7 +18,6 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -324,9 +323,9 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	price, _ := r.tariff.prices(p.tokens)
 	expected := float64(p.tokens)*price.read + float64(n.question)*price.input + float64(n.most)*price.output
 	r.paid(cost, 0)
-	r.g.stats.Add(func(s *stats.Stats) {
+	r.g.stats.Add(func(s *Stats) {
 		if s.Accounts == nil {
-			s.Accounts = &stats.Accounts{}
+			s.Accounts = &Accounts{}
 		}
 		sum := s.Accounts
 		sum.Asked++

@@ -15,10 +15,10 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
@@ -321,7 +321,7 @@ func (e *exchange) unanswered(ctx context.Context, why string) error {
 		return nil
 	}
 	defer r.claim.Release()
-	if r.claim.Based == 0 || !r.claim.Refuse(stats.Shown(why), r.s.Now()) {
+	if r.claim.Based == 0 || !r.claim.Refuse(secret.Safe(why), r.s.Now()) {
 		return nil
 	}
 	return r.save(ctx, r.current(), true, r.s.Now())

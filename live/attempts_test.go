@@ -233,7 +233,7 @@ func TestTruthIsSaid(t *testing.T) {
 	}
 	send(t, http.MethodPost, s.URL+"/v1/messages", nil, body)
 	all, err := g.Desk().Conversations(t.Context(), time.Time{})
-	if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Truth == nil || *all[0].LastEpoch.Truth != want {
+	if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Truth == nil || live.Truth(*all[0].LastEpoch.Truth) != want {
 		t.Errorf("the list has %+v, %v", all, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -90,7 +91,7 @@ func TestTheWaitForARepairEnds(t *testing.T) {
 	if c.Waits == "" || p.Stats().EpochCount != 0 {
 		t.Fatalf("%+v", c)
 	}
-	if err := d.Now(t.Context(), c, live.Order{}); err != nil {
+	if err := d.Now(t.Context(), c, session.Order{}); err != nil {
 		t.Fatal(err)
 	}
 	steps(t, p, 1)

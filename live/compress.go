@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -183,7 +182,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+	g.stats.Add(func(s *Stats) { s.Requests++ })
 	var answer *compressed
 	ctx := r.Context()
 	err = g.safely("compress", func() (err error) {
@@ -210,7 +209,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		}
 	}
 	if answer.session = q.id; !answer.changed {
-		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
+		g.stats.Add(func(s *Stats) { s.Passed++ })
 	}
 	for _, i := range slices.Backward(q.added) {
 		if len(answer.messages) > len(messages) {

@@ -17,7 +17,6 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
@@ -307,9 +306,9 @@ func (p *plan) describe() {
 			a.Fallback = nil
 		}
 	} else if e := p.state.Epoch; e != nil && e.Truth == nil {
-		p.req.g.stats.Change(c.Conversation, e.Time, func(judged *stats.Epoch) {
+		p.req.g.stats.Change(c.Conversation, e.Time, func(judged *Epoch) {
 			now := *e
-			now.Truth, p.state.Epoch = judged.Truth, &now
+			now.Truth, p.state.Epoch = (*epoch.Truth)(judged.Truth), &now
 		})
 	}
 	if price, known := p.req.tariff.prices(p.tokens); known {

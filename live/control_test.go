@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -109,7 +110,7 @@ func TestUndoneAndPausedConversationsGrow(t *testing.T) {
 	}
 	plain, _ := grown(nil)
 	undone, p := grown(func(p *play, d *control.Desk) {
-		if err := d.Now(t.Context(), only(t, d), live.Order{}); err != nil {
+		if err := d.Now(t.Context(), only(t, d), session.Order{}); err != nil {
 			t.Fatal(err)
 		}
 		steps(t, p, 1)
@@ -151,10 +152,10 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 		d := p.Desk()
 		steps(t, p, 5)
 		original := sent(t, p)
-		if err := d.Protect(t.Context(), only(t, d), live.Protection{Message: 5}, true); err != nil {
+		if err := d.Protect(t.Context(), only(t, d), session.Protection{Message: 5}, true); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Protect(t.Context(), only(t, d), live.Protection{Text: "unit1061_test.go"}, true); err != nil && provider == "" {
+		if err := d.Protect(t.Context(), only(t, d), session.Protection{Text: "unit1061_test.go"}, true); err != nil && provider == "" {
 			t.Fatal(err)
 		}
 		var text struct {
@@ -176,7 +177,7 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 		}
 		for range 3 {
 			passed.Add(int64(time.Minute))
-			if err := d.Now(t.Context(), only(t, d), live.Order{Percent: 10, Provider: provider}); err != nil {
+			if err := d.Now(t.Context(), only(t, d), session.Order{Percent: 10, Provider: provider}); err != nil {
 				t.Fatal(err)
 			}
 			steps(t, p, 3)
@@ -263,7 +264,7 @@ func TestTooMuchIsProtected(t *testing.T) {
 	for n := 1; n < 40 && refused == nil; n++ {
 		c := only(t, d)
 		for m := range c.Messages {
-			if err := d.Protect(t.Context(), c, live.Protection{Message: m + 1}, true); err != nil {
+			if err := d.Protect(t.Context(), c, session.Protection{Message: m + 1}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -274,7 +275,7 @@ func TestTooMuchIsProtected(t *testing.T) {
 	}
 	c := only(t, d)
 	for _, one := range c.Protections {
-		if err := d.Protect(t.Context(), c, live.Protection{Message: one.Message}, false); err != nil {
+		if err := d.Protect(t.Context(), c, session.Protection{Message: one.Message}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -371,7 +372,7 @@ func streams(t *testing.T, client *upstream.Client) {
 		if c.Epochs != 0 || c.Condensed || c.Title != "Read every file." || c.Window != window {
 			t.Errorf("before: %+v", c)
 		}
-		return d.Now(t.Context(), c, live.Order{Percent: 10})
+		return d.Now(t.Context(), c, session.Order{Percent: 10})
 	})
 	during(func(c *control.Conversation) error {
 		if o := c.LastOrder; c.Epochs != 1 || !c.Condensed || c.Order != nil || o == nil || !o.Changed || o.After >= o.Before {
@@ -393,7 +394,7 @@ func streams(t *testing.T, client *upstream.Client) {
 			t.Errorf("the client's own bytes: %t; of a model that binds its thinking, that of the last turns is left out", identical)
 		}
 		kept = all[4]
-		return errors.Join(d.Protect(t.Context(), c, live.Protection{Message: 5}, true), d.Now(t.Context(), c, live.Order{Percent: 10}))
+		return errors.Join(d.Protect(t.Context(), c, session.Protection{Message: 5}, true), d.Now(t.Context(), c, session.Order{Percent: 10}))
 	})
 	during(func(c *control.Conversation) error {
 		if !c.Condensed || !slices.ContainsFunc(sent(t, p), func(m json.RawMessage) bool { return bytes.Equal(m, kept) }) {

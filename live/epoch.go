@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/live/internal/telemetry"
 )
 
@@ -282,7 +281,7 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, predicted.Lost, predicted.Hurried, next.Epoch = p.tokens, made.Maker.Lost, made.Hurried, &predicted
 	p.next, p.made = next, made
-	p.epoch = &stats.Epoch{
+	p.epoch = &Epoch{
 		Time: r.in.start, Agent: r.from.agent.Name, Model: r.parsed.Model, Lineage: r.claim.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: p.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
 		Observed: r.s.Observe, Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause != "",

@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
@@ -21,7 +20,6 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // An exchange is a plan under way to the vendor, and the answer to it.
@@ -52,7 +50,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	defer b.Hold.Close()
-	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+	g.stats.Add(func(s *Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	b.Fill(out, r.Body)
 	c, received := g.chainOf(r, s, t, b, w.Header()), b.Decoded
@@ -80,7 +78,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.measure(&telemetry.Processing, time.Since(read).Seconds(), telemetry.APIKey.String(t.kind()))
 	leave() // the vendor may take long
 	if p == nil {
-		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
+		g.stats.Add(func(s *Stats) { s.Passed++ })
 		s.forward(w, out, t, t.sender(r.Context()))
 		return
 	}
@@ -107,7 +105,7 @@ func (e *exchange) fill(out *http.Request) {
 		e.req.in.chain.tool = true
 	}
 	if !e.plan.altered && !tool || e.req.s.Observe {
-		e.req.g.stats.Add(func(s *stats.Stats) { s.Passed++ })
+		e.req.g.stats.Add(func(s *Stats) { s.Passed++ })
 		return
 	}
 	e.req.t.changed = true
@@ -173,7 +171,7 @@ func (e *exchange) done(ctx context.Context) {
 	if r.s.Reports.Record == nil || r.claim == nil {
 		return
 	}
-	seen := &watching.Exchange{
+	seen := &Exchange{
 		Time: r.in.start, API: r.t.api, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Session: r.from.session, Lineage: r.claim.Conversation,
 		Model: r.parsed.Model, Received: r.in.received, Sent: e.body, Epoch: e.plan.epoch,
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // failed notes that an epoch for the model was due and could not begin; forced says that the vendor would refuse the request without it.
@@ -15,7 +15,7 @@ func (r *request) failed(ctx context.Context, model string, err error, forced bo
 	if ctx.Err() != nil || r.claim == nil || session.Unstored(err) || errors.Is(err, store.ErrConflict) {
 		return
 	}
-	f := r.claim.Fail(stats.Shown(err.Error()), forced, r.in.start)
+	f := r.claim.Fail(secret.Safe(err.Error()), forced, r.in.start)
 	if f.Lasting() && r.claim.First("failing") {
 		r.s.Reports.Logger.WarnContext(ctx, "a conversation is not condensed, because its epochs fail: at the limit it is truncated",
 			"conversation", r.claim.Conversation, "agent", r.from.agent.Name, "model", model, "times", f.Count, "since", f.Since, "err", f.Why,

@@ -14,7 +14,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
@@ -184,7 +183,7 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 			return w.finish()
 		}
 		v.leave()
-		k.g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+		k.g.stats.Add(func(s *Stats) { s.Requests++ })
 	}
 	if event != "response.processed" { // it may add to the answers in progress
 		for _, l := range k.all() {

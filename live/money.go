@@ -10,10 +10,8 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
@@ -72,13 +70,13 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 	e.used(a, b)
 	if r.s.Reports.Watch != nil && r.claim != nil && !b.again {
 		r.g.watched(func() {
-			r.s.Reports.Watch.Answer(r.claim.Conversation, &watching.Used{
+			r.s.Reports.Watch.Answer(r.claim.Conversation, &Used{
 				Time: r.in.start, Epoch: began(e.plan.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
 				Saved: b.saved, Priced: b.known,
 			})
 		})
 	}
-	r.g.stats.Add(func(s *stats.Stats) {
+	r.g.stats.Add(func(s *Stats) {
 		t := &s.Tokens
 		t.Received += b.received
 		t.CacheRead += a.CacheRead
@@ -87,7 +85,7 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 		s.Cost += b.paid
 		if r.s.Observe {
 			t.Sent += b.received
-			o := s.Hypothetical()
+			o := s.hypothetical()
 			o.Sent += b.sent
 			o.Saved += b.received - b.sent
 			o.CostSaved += b.saved
@@ -106,13 +104,13 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 			s.Estimated++
 		}
 		if r.s.Observe {
-			s.Hypothetical().Ingested += e.plan.ingested
+			s.hypothetical().Ingested += e.plan.ingested
 		} else {
 			s.Ingested += e.plan.ingested
 		}
 	})
 	if begun := e.plan.epoch; begun != nil && !b.again {
-		r.g.stats.Change(begun.Lineage, begun.Time, func(o *stats.Epoch) {
+		r.g.stats.Change(begun.Lineage, begun.Time, func(o *Epoch) {
 			o.CacheRead, o.CacheWrite = a.CacheRead, a.CacheWrite
 			if !r.s.Observe {
 				o.After = a.Input

@@ -4,9 +4,7 @@ import (
 	"cmp"
 
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/live/internal/payload"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.
@@ -26,7 +24,7 @@ func (p *plan) watch() {
 
 func (p *plan) show() {
 	r := p.req
-	t := &watching.Turn{
+	t := &Turn{
 		Time: r.in.start, Conversation: r.claim.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
 		Profile: r.limits.profile, Mode: r.limits.mode, Messages: len(r.parsed.Messages), Tokens: p.tokens, Observe: r.s.Observe,
 	}
@@ -60,9 +58,9 @@ func (p *plan) judge() {
 			if err != nil {
 				return err
 			}
-			g.stats.Change(e.Lineage, e.Time, func(o *stats.Epoch) { o.Truth = of })
+			g.stats.Change(e.Lineage, e.Time, func(o *Epoch) { o.Truth = (*Truth)(of) })
 			if watch != nil {
-				g.watched(func() { watch.Later(e.Lineage, e.Time, watching.Finding{Truth: of}) })
+				g.watched(func() { watch.Later(e.Lineage, e.Time, Finding{Truth: (*Truth)(of)}) })
 			}
 			return nil
 		})

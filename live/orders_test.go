@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -62,14 +63,14 @@ func TestOrdersHaveAFloorAndAPause(t *testing.T) {
 		func(o *live.Options) { o.Now = func() time.Time { return time.Unix(now.Load(), 0) } })
 	steps(t, p, 6)
 	d := p.Desk()
-	for _, o := range []live.Order{{Tokens: 1}, {Percent: 0.01}, {Percent: 9.99}, {Tokens: only(t, d).Window/10 - 1}} {
+	for _, o := range []session.Order{{Tokens: 1}, {Percent: 0.01}, {Percent: 9.99}, {Tokens: only(t, d).Window/10 - 1}} {
 		if err := d.Now(t.Context(), only(t, d), o); err == nil || !strings.Contains(err.Error(), "at least 10% of the window") && !strings.Contains(err.Error(), "at least 10%") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	done := 0
 	for n := range 26 {
-		if d.Now(t.Context(), only(t, d), live.Order{Percent: 10}) == nil {
+		if d.Now(t.Context(), only(t, d), session.Order{Percent: 10}) == nil {
 			done++
 		}
 		if n == 13 {

@@ -11,7 +11,6 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/live/internal/payload"
@@ -29,7 +28,7 @@ type plan struct {
 	ingested int
 	kept     *store.Kept // originals to store with the state; nil for none
 
-	epoch   *stats.Epoch
+	epoch   *Epoch
 	next    *lineage.State // the state after the epoch
 	made    *job.Prepared  // the prepared condensation that next is made of
 	refused *job.Prepared  // one that must not be made the view again
@@ -223,7 +222,7 @@ func (p *plan) commit(ctx context.Context) error {
 	}
 	p.begun()
 	if p.undone {
-		p.req.g.stats.Add(func(s *stats.Stats) { s.Undone++ })
+		p.req.g.stats.Add(func(s *Stats) { s.Undone++ })
 	}
 	p.reportOrder(ctx)
 	return nil

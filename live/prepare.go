@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/live/internal/payload"
 )
@@ -197,7 +196,7 @@ func (r *request) tries() func(*condense.Report) {
 			if !needed || errors.Is(a.Err, context.Canceled) { // the client has gone
 				continue
 			}
-			g.attempted(stats.Attempt{Provider: a.Provider, Outcome: string(a.Outcome), Mode: mode, Reason: stats.Shown(a.Reason)})
+			g.attempted(a.Provider, a.Outcome, a.Reason, mode)
 		}
 	}
 }

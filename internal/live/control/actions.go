@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -73,7 +72,7 @@ func (c *Conversation) next() string {
 // Troubles say what fails in the conversation, what that costs, and what to do; nothing if all is well.
 func (c *Conversation) Troubles() (all []string) {
 	add := func(f *session.Failing, what, cost, otherwise string) {
-		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(stats.Advice(f.Why), otherwise)))
+		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(Advice(f.Why), otherwise)))
 	}
 	if c.Refused.Lasting() {
 		add(c.Refused, "the vendor does not answer", "the request is the agent's own", "see the agent's message")
@@ -119,3 +118,18 @@ func (c *Conversation) due() {
 		c.DueIn = 1
 	}
 }
+
+// Advice says what to do about a failure with this reason; empty if only the reason says it.
+func Advice(reason string) string {
+	code := statusIn().FindString(reason)
+	if strings.HasPrefix(code, "5") {
+		return "the vendor has a fault: later requests try again"
+	}
+	return advice[code]
+}
+
+var advice = map[string]string{
+	"401": "check the key", "403": "check the key", "402": "the account needs credit", "429": "the vendor's limit is reached: wait, or use another model",
+}
+
+var statusIn = plain.Pattern(`\b(?:40[123]|429|5[0-3][0-9])\b`)

@@ -19,8 +19,8 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
 )
@@ -247,12 +247,12 @@ func makerOf(r *condense.Report) Maker {
 		a := &r.Attempts[i]
 		switch {
 		case a.Err != nil:
-			m.setback = cmp.Or(m.setback, a.Provider+" "+string(a.Outcome)+": "+stats.Shown(a.Reason))
+			m.setback = cmp.Or(m.setback, a.Provider+" "+string(a.Outcome)+": "+secret.Safe(a.Reason))
 		case a.Outcome == core.OutcomeApplied, a.Outcome == core.OutcomeInsufficient:
 			m.Provider, m.Outcome = a.Provider, string(a.Outcome)
 			if m.Cause = m.setback; m.Cause == "" && i > 0 && a.Provider == condense.Truncation {
 				last := &r.Attempts[i-1]
-				m.Cause = last.Provider + " " + string(last.Outcome) + ": " + stats.Shown(last.Reason)
+				m.Cause = last.Provider + " " + string(last.Outcome) + ": " + secret.Safe(last.Reason)
 			}
 		}
 	}
@@ -270,9 +270,9 @@ func (j *Job) tried(r *condense.Report, err error) {
 	case r != nil && makerOf(r).setback != "":
 		j.instead, j.Named = makerOf(r).setback, j.Tries != nil
 	case err != nil:
-		j.instead = stats.Shown(err.Error())
+		j.instead = secret.Safe(err.Error())
 	default:
-		j.instead = stats.Shown(r.Reason)
+		j.instead = secret.Safe(r.Reason)
 	}
 	j.asker = ""
 }
@@ -282,7 +282,7 @@ func (j *Job) tried(r *condense.Report, err error) {
 func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Conversation, t condense.Turn, to Extent) ([]string, error) {
 	all, err := host.Estimate(ctx, c, t)
 	if err != nil {
-		j.asker, j.instead = "", stats.Shown(err.Error())
+		j.asker, j.instead = "", secret.Safe(err.Error())
 		return nil, errors.Join(err, ErrAsks)
 	}
 	var slow []string
@@ -300,7 +300,7 @@ func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Convers
 		return nil, nil
 	}
 	j.asker = slow[0]
-	j.instead = j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"
+	j.instead = j.asker + " " + string(Replaced) + ": it asks a language model, and nothing was prepared"
 	if must := j.Forced || j.Turn.Trigger == core.TriggerOverflow; !must || to == Probe || len(slow) >= len(j.Owner.Chain.Names) {
 		return nil, ErrAsks
 	}
@@ -355,7 +355,7 @@ func passesOf(r *condense.Report) map[string]string {
 // ReasonOf returns, as one line, why a condensation that was ordered had no result.
 func ReasonOf(err error) string {
 	if errors.Is(err, ErrNotDue) {
-		return stats.Shown(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
+		return secret.Safe(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
 	}
-	return stats.Shown(err.Error())
+	return secret.Safe(err.Error())
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab/truth"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/queue"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 )
@@ -50,9 +50,13 @@ type Runner struct {
 	Events
 }
 
+// Replaced is the outcome of a provider that would have taken too long for the job.
+const Replaced core.Outcome = "replaced"
+
 // Events are called by a runner, from any goroutine.
 type Events struct {
-	Attempted func(stats.Attempt)          // for each attempt that is counted
+	// Attempted is called for each attempt that is counted. Mode is the mode, or the profile.
+	Attempted func(provider string, outcome core.Outcome, reason, mode string)
 	Fault     func(kind string, err error) // for each error that the client does not see
 	Crowded   func()                       // when there was no time for a job
 }
@@ -303,7 +307,7 @@ func (r *Runner) Truncate(all context.Context, j *Job, why string) (*Prepared, e
 	ctx, cancel := context.WithTimeout(all, max(j.Owner.Deadline, usualDeadline))
 	defer cancel()
 	by := cmp.Or(j.Owner.Chain.first(), condense.Truncation)
-	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: why})
+	r.Attempted(by, Replaced, why, j.Owner.Mode)
 	j.Turn.Profile, j.Turn.Mode = "", ""
 	p, err := j.Run(ctx, r.truncation, Whole)
 	if err == nil {
@@ -404,9 +408,6 @@ func (r *Runner) Judge(ctx context.Context, payer string, api wire.API, history,
 // replaced counts that the built-in chain stands in for the chain of the job.
 func (r *Runner) replaced(j *Job) {
 	if j.asker != "" {
-		r.Attempted(stats.Attempt{
-			Provider: j.asker, Outcome: stats.Replaced, Mode: j.Owner.Mode,
-			Reason: "it asks a language model, and nothing was prepared: the built-in chain condensed in its place",
-		})
+		r.Attempted(j.asker, Replaced, "it asks a language model, and nothing was prepared: the built-in chain condensed in its place", j.Owner.Mode)
 	}
 }

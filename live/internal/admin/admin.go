@@ -14,7 +14,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/control"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/live/internal/audit"
@@ -26,7 +25,7 @@ type Pages struct {
 	Door     func() *access.Door
 	Orders   func() string // the secret of the user where no token is needed; empty for none
 	Desk     func() *control.Desk
-	Stats    func() stats.Stats
+	Stats    func() any
 	Now      func() time.Time
 	Log      func() *slog.Logger
 	Audit    func(what string, who tenant.Caller, more ...any)

@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/size"
-	"github.com/condensehq/condense/live"
 )
 
 func (l *liveFlags) nowCommand() *cobra.Command {
@@ -41,7 +41,7 @@ model, the next request does not wait: the one after uses the result.`,
 				if err != nil {
 					return err
 				}
-				return l.done(cmd, d, c, live.OrderNow, &ask)
+				return l.done(cmd, d, c, session.OrderNow, &ask)
 			})
 		},
 	}
@@ -122,7 +122,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 				case !term.Confirm(l.app.Stdin, l.app.Stderr, "Undo it? [y/N] "):
 					return errors.New("nothing was undone")
 				}
-				return l.done(cmd, d, c, live.OrderUndo, &control.Ask{})
+				return l.done(cmd, d, c, session.OrderUndo, &control.Ask{})
 			})
 		},
 	}
@@ -220,8 +220,8 @@ func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, ac
 
 // sayings describe the effect of each action.
 var sayings = map[string]func(*control.Conversation) string{
-	live.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
-	live.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
+	session.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
+	session.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
 	"pause": func(*control.Conversation) string {
 		return "is condensed only where the vendor would refuse it, until 'condense live resume'"
 	},

@@ -19,11 +19,11 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/live"
 )
 
 // maxStatusInput is how much of standard input is read, in bytes. Claude Code writes about a thousand.
@@ -129,7 +129,7 @@ func soon(c *control.Conversation) bool {
 		return false
 	}
 	if o := c.Order; o != nil {
-		return o.Do != live.OrderUndo && o.Waits == ""
+		return o.Do != session.OrderUndo && o.Waits == ""
 	}
 	return !c.Paused && c.DueIn == 1 && c.Waits == ""
 }
@@ -212,7 +212,7 @@ func statusOf(c *control.Conversation, where string) string {
 		parts = append(parts, "only observed")
 	case c.Order != nil && c.Order.Waits != "":
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
-	case c.Order != nil && c.Order.Do == live.OrderUndo:
+	case c.Order != nil && c.Order.Do == session.OrderUndo:
 		parts = append(parts, "undone with the next request")
 	case c.Refused.Lasting():
 		parts = append(parts, "NO ANSWER, "+c.Refused.Said())
