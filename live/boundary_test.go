@@ -56,7 +56,7 @@ func TestNoEpochBetweenAFailureAndItsRepair(t *testing.T) {
 		t.Run(string(api), func(t *testing.T) {
 			t.Parallel()
 			p := repairs(t, api, true, 100)
-			d := p.Desk()
+			d := p.Controller()
 			steps(t, p, 19)
 			if c := only(t, d); c.Waits != string(epoch.ForRepair) || c.Size < 30_000 {
 				t.Errorf("a broken build: %d tokens, waits for %q", c.Size, c.Waits)
@@ -85,7 +85,7 @@ func TestTheWaitForARepairEnds(t *testing.T) {
 		t.Errorf("%d epochs with patience for four answers", n)
 	}
 	p = repairs(t, upstream.Messages, false, 100)
-	d := p.Desk()
+	d := p.Controller()
 	steps(t, p, 18)
 	c := only(t, d)
 	if c.Waits == "" || p.Stats().EpochCount != 0 {

@@ -304,10 +304,10 @@ func (x *turns) restart() {
 	x.add(x.at, -1)
 }
 
-func (x *turns) desk() *control.Desk { return x.pair[x.at].Desk() }
+func (x *turns) controller() *control.Controller { return x.pair[x.at].Controller() }
 
 func (x *turns) conversations() []*control.Conversation {
-	all, err := x.desk().Conversations(x.t.Context(), time.Time{})
+	all, err := x.controller().Conversations(x.t.Context(), time.Time{})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func (x *turns) ask(n int) {
 }
 
 func (x *turns) order(c *control.Conversation, n int) {
-	d, ctx := x.desk(), x.t.Context()
+	d, ctx := x.controller(), x.t.Context()
 	_, no := d.PlanUndo(c)
 	var err error
 	switch do := n % 8; {

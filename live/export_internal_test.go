@@ -156,5 +156,5 @@ func Held(g *Gateway) (bytes int64, bodies int) { return g.bodies.Held() }
 // MostSockets sets how many WebSockets may be open.
 func MostSockets(g *Gateway, n int) { g.sockets.most = n }
 
-// Desk directs the conversations of g.
-func (g *Gateway) Desk() *control.Desk { return g.desk() }
+// Controller directs the conversations of g.
+func (g *Gateway) Controller() *control.Controller { return g.controller() }

@@ -158,7 +158,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Log: func() *slog.Logger { return g.current.Load().Reports.Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
 	g.pages = &admin.Pages{
-		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Desk: g.desk, Stats: func() any { return g.Stats() },
+		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Controller: g.controller, Stats: func() any { return g.Stats() },
 		Orders: func() string { return g.current.Load().Access.Orders },
 		Now:    func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
 		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },

@@ -20,8 +20,8 @@ func (g *Gateway) Stats() Stats {
 	return s
 }
 
-// desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
-func (g *Gateway) desk() *control.Desk {
+// controller returns the controller of the gateway's store. It must not be used after the gateway is closed.
+func (g *Gateway) controller() *control.Controller {
 	return control.New(g.store, g.current.Load().Now, g.sessions.Changed)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
+// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Controller.Do].
 // Fields that the action does not use are ignored.
 type Ask struct {
 	Profile  string  `json:"profile,omitempty"` // for action now
@@ -22,11 +22,11 @@ type Ask struct {
 	Message  int     `json:"message,omitempty"`
 }
 
-// Actions lists the actions of [Desk.Do].
+// Actions lists the actions of [Controller.Do].
 var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "protect", "unprotect"}
 
 // Do performs one of [Actions] on a conversation.
-func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
+func (d *Controller) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
 	p := session.Protection{Text: a.Text, Message: a.Message}
 	defer func() { c.Next = c.next() }()
 	switch action {

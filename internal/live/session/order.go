@@ -16,7 +16,7 @@ import (
 )
 
 // A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
-// lineages. A desk writes the control, and the gateway that receives the conversation's next request reads it. So
+// lineages. A controller writes the control, and the gateway that receives the conversation's next request reads it. So
 // orders survive a restart, and any gateway with the store can carry them out.
 
 // An Order is a user's request to change a conversation together with its next request to the vendor.

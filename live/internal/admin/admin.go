@@ -21,16 +21,16 @@ import (
 
 // A Pages serves the gateway's own pages, for administrators.
 type Pages struct {
-	Host     *condense.Host
-	Door     func() *access.Door
-	Orders   func() string // the secret of the user where no token is needed; empty for none
-	Desk     func() *control.Desk
-	Stats    func() any
-	Now      func() time.Time
-	Log      func() *slog.Logger
-	Audit    func(what string, who tenant.Caller, more ...any)
-	Ready    func(context.Context) error // whether the store can be used
-	Draining func() bool
+	Host       *condense.Host
+	Door       func() *access.Door
+	Orders     func() string // the secret of the user where no token is needed; empty for none
+	Controller func() *control.Controller
+	Stats      func() any
+	Now        func() time.Time
+	Log        func() *slog.Logger
+	Audit      func(what string, who tenant.Caller, more ...any)
+	Ready      func(context.Context) error // whether the store can be used
+	Draining   func() bool
 }
 
 // Handler returns the handler of all pages. metrics and more may be nil.

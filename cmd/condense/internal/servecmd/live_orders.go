@@ -33,7 +33,7 @@ model, the next request does not wait: the one after uses the result.`,
 			if err := setTarget(cmd, target, &ask); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				if err := l.knows(cmd, &ask); err != nil {
 					return err
 				}
@@ -103,7 +103,7 @@ left. It first prints the cost in the vendor's cache, and asks. The conversation
 A model that binds its thinking to what was sent before it gets the messages back without its thinking since the condensation.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err
@@ -198,7 +198,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 
 // do does something with the conversation that the user means, and says so.
 func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask) error {
-	return l.with(cmd, func(d desk) error {
+	return l.with(cmd, func(d controller) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *co
 	})
 }
 
-func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, action string, ask *control.Ask) error {
+func (l *liveFlags) done(cmd *cobra.Command, d controller, c *control.Conversation, action string, ask *control.Ask) error {
 	if err := d.Do(cmd.Context(), c, action, ask); err != nil {
 		return fmt.Errorf("%s: %w", c.Short(), err)
 	}

@@ -22,7 +22,7 @@ beginning. The messages that follow are sent as the client has them. They are no
 only where the agent can recall them.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err

@@ -56,7 +56,7 @@ or in this folder. 'condense wrap --status' sets it for one run.
 			if err := at.read(a.Stdin); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				all, err := d.Conversations(cmd.Context(), time.Now().Add(-recent))
 				if err != nil {
 					return err
