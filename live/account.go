@@ -98,7 +98,7 @@ func (p *plan) postpone() {
 	if later == nil || p.req.claim == nil || !p.req.claim.Mine || p.epoch != nil || p.req.claim.Busy() {
 		return
 	}
-	leave, ok := p.req.g.preparing.Try(p.req.payer(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := p.req.g.preparing.Try(p.req.tenant(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
 	if ok {
 		later.j, later.leave = p.job(later.d, later.overflow), leave
 		p.postponed = later

@@ -36,7 +36,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := send(e.traceWrite(r))
 	if err != nil {
-		e.away = err
+		e.unsent = err
 		return nil, err
 	}
 	e.free = e.free || res.Header.Get(ownCompaction) != ""

@@ -32,7 +32,7 @@ type exchange struct {
 	free      bool             // the answer is the gateway's own
 	written   *atomic.Bool     // set when the vendor has the whole request; nil before it is sent
 	left      bool             // the client has disconnected
-	away      error            // why the request could not be sent
+	unsent    error            // why the request could not be sent
 	reserved  float64          // US dollars of the tenant's usage, until the answer is counted
 	asked     time.Time        // when the request was sent
 	span      trace.Span       // of the request to the vendor
@@ -41,7 +41,7 @@ type exchange struct {
 
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
+	t.endpoint.Stream = t.endpoint.Stream || streamOf(r.Context()) != nil
 	b, leave, err := g.takeBody(w, r, s, t, knownBody*s.Bounds.MaxBody)
 	defer leave()
 	if err != nil {
@@ -139,7 +139,7 @@ func (g *Gateway) fault(kind string, err error) {
 		return // the client has disconnected
 	}
 	g.stats.Failed(kind, err.Error(), g.current.Load().Now())
-	if errors.Is(err, store.ErrAway) {
+	if errors.Is(err, store.ErrUnavailable) {
 		g.sessions.Lost(err)
 		return
 	}
@@ -157,8 +157,8 @@ const longestModel = 256
 func (e *exchange) done(ctx context.Context) {
 	r := e.req
 	e.answered()
-	if e.away != nil && !e.left {
-		if err := e.unanswered(ctx, "the vendor cannot be reached: "+upstream.Reason(e.away)); err != nil {
+	if e.unsent != nil && !e.left {
+		if err := e.unanswered(ctx, "the vendor cannot be reached: "+upstream.Reason(e.unsent)); err != nil {
 			r.g.fault("answer", err)
 		}
 	}

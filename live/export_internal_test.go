@@ -95,7 +95,7 @@ func Pulse(g *Gateway, interval, patience time.Duration) {
 func Frames(events [][]byte, size int) (out [][]byte) {
 	var whole []byte
 	for _, event := range events {
-		whole = append(whole, stream(event)...)
+		whole = append(whole, sse(event)...)
 	}
 	w := &frames{write: func(event []byte) error {
 		out = append(out, bytes.Clone(event))

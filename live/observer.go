@@ -42,9 +42,9 @@ func (p *plan) show() {
 // judge has the view of the epoch held against the client's whole history, beside the requests, and says the result where the epoch is
 // shown. Without room for that, the epoch stays unmeasured.
 func (p *plan) judge() {
-	e, view, g, payer, watch := *p.epoch, p.messages, p.req.g, p.req.payer(), p.req.s.Reports.Watch
+	e, view, g, tenant, watch := *p.epoch, p.messages, p.req.g, p.req.tenant(), p.req.s.Reports.Watch
 	api, history, size := p.req.parsed.API, messages.Raw(p.req.parsed.Messages), len(p.req.parsed.Body)
-	leave, ok := g.preparing.Try(payer, max(int64(size), mostPrepared/mostPreparing))
+	leave, ok := g.preparing.Try(tenant, max(int64(size), mostPrepared/mostPreparing))
 	if !ok {
 		return
 	}
@@ -54,7 +54,7 @@ func (p *plan) judge() {
 			defer payload.Burst()()
 		}
 		err := g.safely("truth", func() error {
-			of, err := g.runner.Judge(g.life, payer, api, history, view)
+			of, err := g.runner.Judge(g.life, tenant, api, history, view)
 			if err != nil {
 				return err
 			}

@@ -159,7 +159,7 @@ func (r *request) conclude(ctx context.Context, p *plan, again bool) (*plan, err
 	switch {
 	case err == nil:
 		return p, nil
-	case forced && (errors.Is(err, store.ErrAway) || session.Unstored(err) && r.claim.Unread):
+	case forced && (errors.Is(err, store.ErrUnavailable) || session.Unstored(err) && r.claim.Unread):
 		r.g.fault("commit", err)
 		return p.guess(), nil
 	case forced && errors.Is(err, store.ErrFile) && p.kept == nil:
@@ -186,7 +186,7 @@ func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
 	if p.req.check(&next.view) != nil {
 		next.messages, next.altered = nil, false
 	}
-	if errors.Is(why, store.ErrAway) && c.Entry.State == nil && session.Answered(p.req.parsed) {
+	if errors.Is(why, store.ErrUnavailable) && c.Entry.State == nil && session.Answered(p.req.parsed) {
 		return next, nil // the store, which cannot be reached, may have a state
 	}
 	c.Late(why)

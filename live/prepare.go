@@ -61,7 +61,7 @@ func (r *request) prepareWith(j *job.Job, run func(context.Context) (*job.Prepar
 	if r.claim.Busy() || r.g.life.Err() != nil {
 		return false
 	}
-	leave, ok := r.g.preparing.Try(r.payer(), max(int64(len(r.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := r.g.preparing.Try(r.tenant(), max(int64(len(r.parsed.Body)), mostPrepared/mostPreparing))
 	return ok && r.begin(j, leave, run)
 }
 
@@ -123,7 +123,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.claim.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
 		Owner: job.Owner{
-			Payer: r.payer(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
+			Tenant: r.tenant(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
 			MayAsk: r.mayAsk,
 		},
 	}
@@ -182,8 +182,8 @@ func idsOf(m *wire.Message) (ids []string) {
 	return ids
 }
 
-// payer identifies the payer of a waiting request: the tenant, or without tokens the credential.
-func (r *request) payer() string { return cmp.Or(r.t.who.Tenant, r.from.key.Tenant) }
+// tenant identifies who waits among others: the tenant, or without tokens the credential.
+func (r *request) tenant() string { return cmp.Or(r.t.who.Tenant, r.from.key.Tenant) }
 
 // tries returns a function that counts the attempts in a report, and logs why one failed. It may be called after r has
 // ended.

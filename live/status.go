@@ -61,7 +61,7 @@ func (g *Gateway) storeReady(ctx context.Context) error {
 	switch {
 	case err == nil:
 		g.unusable.Store(false)
-	case errors.Is(err, store.ErrAway), ctx.Err() != nil:
+	case errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
 	case !g.unusable.Swap(true):
 		g.stats.Fault("store")
 		g.current.Load().Reports.Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)

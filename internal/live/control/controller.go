@@ -445,7 +445,7 @@ func (d *Controller) Show(ctx context.Context, c *Conversation) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := library.OfKind(kept, library.Clients)
+	own := library.OfKind(kept, library.FromClient)
 	own = own[:min(len(own), s.Epoch.Cut)]
 	v.Unknown = s.Epoch.Cut - len(own)
 	for i, raw := range own {

@@ -1,5 +1,5 @@
 // Package job condenses: a [Job] is a condensation with all that it needs, and a [Runner] runs it, for a request that
-// waits or in the background, with the chain of the profile or one that stands in.
+// waits or in the background, with the chain of the profile or its fallback.
 package job
 
 import (
@@ -54,7 +54,7 @@ type Job struct {
 
 // An Owner is the caller that a condensation is made for, with its mode, deadline and chain.
 type Owner struct {
-	Payer    string        // the tenant, or without tokens the credential
+	Tenant   string        // the tenant, or without tokens the credential
 	Mode     string        // or the profile if there is no mode
 	Deadline time.Duration // for a request that waits
 	Chain    *Learned
@@ -67,7 +67,7 @@ type asker interface {
 	Forget()
 }
 
-// A Trace is left by attempts for the chain that stands in.
+// A Trace is left by attempts for the fallback chain.
 type Trace struct {
 	Named   bool   // a provider's failure was counted, so the fault needs no other count
 	instead string // why the profile's chain failed

@@ -73,7 +73,7 @@ type Session struct {
 	lost     bool            // some of its records were deleted, or are damaged
 	damaged  map[string]bool // IDs of records that cannot be read
 	found    []string        // damaged IDs that were not yet reported
-	asides   ToolRecords
+	tools    ToolRecords
 	controls map[string]*Control // by family
 }
 
@@ -142,9 +142,9 @@ func (s *Session) Load(ctx context.Context, from store.Store) error {
 	return s.failed
 }
 
-// known returns the store's error if nothing is in memory about the session; otherwise nil, because old knowledge is
+// loadErr returns the store's error if nothing is in memory about the session; otherwise nil, because old knowledge is
 // better than none. The caller holds s.mu.
-func (s *Session) known() error {
+func (s *Session) loadErr() error {
 	if s.loaded || s.entries != nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (s *Session) read(ctx context.Context, from store.Store) error {
 			continue
 		}
 		if OfTool(r.ID) {
-			s.asides.add(r)
+			s.tools.add(r)
 			continue
 		}
 		if strings.HasPrefix(r.ID, ControlPrefix) {
@@ -277,7 +277,7 @@ func (s *Session) Claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.known()
+	err := s.loadErr()
 	if err != nil && !Unstored(err) {
 		return nil, err
 	}

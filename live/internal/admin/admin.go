@@ -61,7 +61,7 @@ func (p *Pages) ServeReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	err := p.Ready(ctx)
-	if err != nil && !errors.Is(err, store.ErrAway) {
+	if err != nil && !errors.Is(err, store.ErrUnavailable) {
 		plainly(w, http.StatusServiceUnavailable, "the store cannot be used")
 		return
 	}
