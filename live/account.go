@@ -95,7 +95,7 @@ func (r *resolved) asksClient() bool {
 func (p *plan) postpone() {
 	later := p.postponed
 	p.postponed = nil
-	if later == nil || p.req.claim == nil || !p.req.claim.Mine || p.epoch != nil || p.req.claim.Busy() {
+	if later == nil || p.req.lease == nil || !p.req.lease.Mine || p.epoch != nil || p.req.lease.Busy() {
 		return
 	}
 	leave, ok := p.req.g.preparing.Try(p.req.tenant(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
@@ -362,7 +362,7 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 		r.g.measure(m, cost, tenant, telemetry.ModelKey.String(r.modelName()))
 	}
 	r.g.measure(&telemetry.Saved, -cost, tenant)
-	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.claim.Conversation, "tokens", a.Input, "outcome", outcome)
+	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.lease.Conversation, "tokens", a.Input, "outcome", outcome)
 	r.s.Reports.Logger.InfoContext(r.g.life, "account by the agent's own model", "agent", r.from.agent.Name, "model", r.parsed.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
 		time.Since(n.began).Milliseconds())

@@ -173,7 +173,7 @@ const leastCompacted = 0.1
 func (e *exchange) compactJob(items [][]byte) *job.Job {
 	const full, left = 0.9, 0.5
 	of := *e.req
-	of.claim = e.req.seen // for the size of the part that is not condensed
+	of.lease = e.req.seen // for the size of the part that is not condensed
 	p := &plan{req: &of, state: e.req.seen.State, view: e.plan.view, handles: e.plan.handles}
 	j := p.job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.

@@ -189,8 +189,8 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		answer, err = q.answer(ctx, req)
 		return err
 	})
-	if req.claim != nil {
-		req.claim.Release()
+	if req.lease != nil {
+		req.lease.Release()
 	}
 	if err != nil && r.Context().Err() != nil {
 		return nil
@@ -250,8 +250,8 @@ func (q *question) answer(ctx context.Context, r *request) (*compressed, error) 
 		r.limits.policy.Limit = min(r.limits.policy.Limit, q.budget)
 	}
 	if q.session == "" {
-		r.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
-		return q.alone(ctx, r.planned(r.claim.State))
+		r.lease = &session.Lease{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
+		return q.alone(ctx, r.planned(r.lease.State))
 	}
 	q.apply(r)
 	return q.resume(ctx, r, own)
@@ -285,8 +285,8 @@ func (q *question) resume(ctx context.Context, r *request, own [][]byte) (*compr
 	if err := r.take(ctx, in); err != nil {
 		return nil, err
 	}
-	before := r.claim.State.Rolling
-	if v := r.viewOf(r.claim.State); r.guessed && (v.tokens > r.limits.policy.Limit || r.check(&v) != nil) {
+	before := r.lease.State.Rolling
+	if v := r.viewOf(r.lease.State); r.guessed && (v.tokens > r.limits.policy.Limit || r.check(&v) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
 		r.parsed.Thinking = ""

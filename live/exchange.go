@@ -168,11 +168,11 @@ func (e *exchange) done(ctx context.Context) {
 	if err := r.g.safely("answer", func() error { return e.learn(ctx) }); err != nil {
 		r.g.fault("answer", err)
 	}
-	if r.s.Reports.Record == nil || r.claim == nil {
+	if r.s.Reports.Record == nil || r.lease == nil {
 		return
 	}
 	seen := &Exchange{
-		Time: r.in.start, API: r.t.api, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Session: r.from.session, Lineage: r.claim.Conversation,
+		Time: r.in.start, API: r.t.api, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Session: r.from.session, Lineage: r.lease.Conversation,
 		Model: r.parsed.Model, Received: r.in.received, Sent: e.body, Epoch: e.plan.epoch,
 	}
 	if seen.Sent == nil {

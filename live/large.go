@@ -28,7 +28,7 @@ func (r *request) isNew(in *session.Session) bool {
 // warnOfSize logs once for each conversation that its requests come near [Bounds.MaxBody].
 func (r *request) warnOfSize(ctx context.Context) {
 	const near = 0.75
-	if size, most := len(r.in.received), r.s.Bounds.MaxBody; float64(size) >= near*float64(most) && r.claim.First("max_body") {
+	if size, most := len(r.in.received), r.s.Bounds.MaxBody; float64(size) >= near*float64(most) && r.lease.First("max_body") {
 		r.s.Reports.Logger.WarnContext(ctx, "the requests of a conversation come near serve.max_body, above which they are read only while this gateway "+
 			"knows the conversation: raise it", "bytes", size, "max_body", most, "read_at_most", knownBody*most, "agent", r.from.agent.Name, "model", r.parsed.Model)
 	}

@@ -28,7 +28,7 @@ func (e *exchange) count(a wire.Answer) {
 	}
 	received, sent := a.Input, a.Input
 	switch {
-	case e.req.claim == nil || !e.plan.altered || e.plan.ours == 0:
+	case e.req.lease == nil || !e.plan.altered || e.plan.ours == 0:
 	case e.req.s.Observe: // the vendor has received the original
 		sent = int(float64(a.Input) * float64(e.plan.ours) / float64(e.plan.original))
 	default:
@@ -68,9 +68,9 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 	r := e.req
 	e.settle(b.paid)
 	e.used(a, b)
-	if r.s.Reports.Watch != nil && r.claim != nil && !b.again {
+	if r.s.Reports.Watch != nil && r.lease != nil && !b.again {
 		r.g.watched(func() {
-			r.s.Reports.Watch.Answer(r.claim.Conversation, &Used{
+			r.s.Reports.Watch.Answer(r.lease.Conversation, &Used{
 				Time: r.in.start, Epoch: began(e.plan.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
 				Saved: b.saved, Priced: b.known,
 			})
@@ -143,7 +143,7 @@ func (e *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 func (e *exchange) size(answered string) int {
 	n := e.plan.tokens
 	switch {
-	case e.req.claim == nil && e.req.seen == nil:
+	case e.req.lease == nil && e.req.seen == nil:
 		n = e.req.in.weight.Tokens()
 	case e.plan.altered && e.req.s.Observe:
 		n = int(float64(n) * float64(e.plan.original) / float64(e.plan.ours))
@@ -200,10 +200,10 @@ func (r *request) cost(a wire.Answer) (float64, bool) {
 // that history: everything sent before is read from the cache while the cache lives. The result is negative for an
 // epoch that begins while the cache lives.
 func (e *exchange) saved(a wire.Answer, received, sent int, paid float64) float64 {
-	if e.req.claim == nil {
+	if e.req.lease == nil {
 		return 0
 	}
-	was := e.req.claim.SwapShadow(session.Shadow{Tokens: received, Last: e.req.in.start})
+	was := e.req.lease.SwapShadow(session.Shadow{Tokens: received, Last: e.req.in.start})
 	if received == sent {
 		return 0
 	}

@@ -16,7 +16,7 @@ func (g *Gateway) watched(f func()) {
 
 // watch passes a turn to the watcher.
 func (p *plan) watch() {
-	if p.req.s.Reports.Watch == nil || p.req.claim == nil || p.req.t.count {
+	if p.req.s.Reports.Watch == nil || p.req.lease == nil || p.req.t.count {
 		return
 	}
 	p.req.g.watched(p.show)
@@ -25,7 +25,7 @@ func (p *plan) watch() {
 func (p *plan) show() {
 	r := p.req
 	t := &Turn{
-		Time: r.in.start, Conversation: r.claim.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
+		Time: r.in.start, Conversation: r.lease.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
 		Profile: r.limits.profile, Mode: r.limits.mode, Messages: len(r.parsed.Messages), Tokens: p.tokens, Observe: r.s.Observe,
 	}
 	t.History, t.Window = p.state.Estimate(p.original), r.limits.policy.Window

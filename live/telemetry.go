@@ -106,8 +106,8 @@ func (e *exchange) answered() {
 		}
 		e.span.SetAttributes(telemetry.StatusKey.Int(e.status))
 	}
-	if e.req.claim != nil && e.req.claim.Entry != nil {
-		e.span.SetAttributes(telemetry.SessionKey.String(e.req.claim.Conversation))
+	if e.req.lease != nil && e.req.lease.Entry != nil {
+		e.span.SetAttributes(telemetry.SessionKey.String(e.req.lease.Conversation))
 	}
 	if failed != "" {
 		about = append(about, telemetry.ErrorKey.String(failed))

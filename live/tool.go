@@ -393,10 +393,10 @@ func (e *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
 	all, err := wire.ParseMessages(r.parsed.API, messages)
-	if err != nil || r.claim == nil || !r.claim.Latest(ctx) {
+	if err != nil || r.lease == nil || !r.lease.Latest(ctx) {
 		return err
 	}
-	defer r.claim.Release()
+	defer r.lease.Release()
 	all = slices.Concat(r.parsed.Messages, all)
 	s := r.current()
 	s.SentAgain(all, lineage.Roll(all), len(r.parsed.Messages))

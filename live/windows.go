@@ -230,7 +230,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		ours = e.plan.original
 	}
 	ours -= r.media
-	was := r.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
+	was := r.lease.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
 		float64(ours) >= stillRatio*float64(a.Input)
 	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
@@ -247,11 +247,11 @@ func (e *exchange) truncated(a wire.Answer) bool {
 	if !cut {
 		return false
 	}
-	first := !ws.cut[r.claim.Conversation]
+	first := !ws.cut[r.lease.Conversation]
 	if len(ws.cut) >= mostCut || ws.cut == nil {
 		ws.cut = map[string]bool{}
 	}
-	ws.cut[r.claim.Conversation] = true
+	ws.cut[r.lease.Conversation] = true
 	if grown := ours - w.shown.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
 		w.cuts++
 	}

@@ -113,7 +113,7 @@ func (s *Session) addControl(c *Control) {
 }
 
 // Former returns the state before the latest epoch, or nil if it is no longer in memory.
-func (c *Claim) Former() *lineage.State {
+func (c *Lease) Former() *lineage.State {
 	if c.State.Epoch == nil || c.State.Epoch.Over == "" {
 		return nil
 	}
@@ -133,7 +133,7 @@ type failure struct {
 }
 
 // Failure returns why the background condensation for the order failed; empty if it did not.
-func (c *Claim) Failure(o *Order) string {
+func (c *Lease) Failure(o *Order) string {
 	defer c.lock()()
 	if c.failed.order == o.Number {
 		return c.failed.why
@@ -142,7 +142,7 @@ func (c *Claim) Failure(o *Order) string {
 }
 
 // Unordered drops a prepared condensation that was not made for the order.
-func (c *Claim) Unordered(o *Order) {
+func (c *Lease) Unordered(o *Order) {
 	defer c.lock()()
 	if c.Prepared != nil && c.Prepared.Order != o.Number {
 		c.Prepared = nil
@@ -194,7 +194,7 @@ func (f *Failing) Said() string {
 func (f *Failing) Stuck() bool { return f != nil && f.Forced > 1 }
 
 // Failing returns the epochs of the conversation that could not begin; nil for none.
-func (c *Claim) Failing() *Failing {
+func (c *Lease) Failing() *Failing {
 	if a := c.Said(); a != nil {
 		return a.Failing
 	}
@@ -202,7 +202,7 @@ func (c *Claim) Failing() *Failing {
 }
 
 // Fail adds an epoch that could not begin, and returns all such.
-func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
+func (c *Lease) Fail(why string, forced bool, now time.Time) Failing {
 	defer c.lock()()
 	a := About{}
 	if c.about != nil {
@@ -224,7 +224,7 @@ func (f *Failing) Again(why string, now time.Time) *Failing {
 }
 
 // Refuse adds a request that the vendor did not answer. An empty text ends them; it reports whether there were any.
-func (c *Claim) Refuse(why string, now time.Time) bool {
+func (c *Lease) Refuse(why string, now time.Time) bool {
 	defer c.lock()()
 	if c.about == nil || why == "" && c.about.Refused == nil {
 		return false

@@ -93,11 +93,11 @@ func (s *Sessions) Flush(ctx context.Context) bool {
 	all := slices.Collect(maps.Values(s.all))
 	s.mu.Unlock()
 	for _, one := range all {
-		var late []*Claim
+		var late []*Lease
 		one.mu.Lock()
 		for _, e := range one.entries {
 			if e.unsaved && e.State != nil {
-				late = append(late, &Claim{Entry: e, Session: one, Reads: e.reader})
+				late = append(late, &Lease{Entry: e, Session: one, Reads: e.reader})
 			}
 		}
 		one.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Sessions) Flush(ctx context.Context) bool {
 }
 
 // flush stores an unsaved state, unless another gateway has stored a later one.
-func (c *Claim) flush(ctx context.Context, in *Sessions) error {
+func (c *Lease) flush(ctx context.Context, in *Sessions) error {
 	if !c.Latest(ctx) {
 		return ctx.Err()
 	}
