@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
-	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
@@ -180,8 +180,13 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 		status, text = http.StatusBadRequest, w.Answer().ErrorBody()
 	}
 	overflow, err := e.req.g.host.Overflow(e.req.turn(), remote.Reported(status, text))
+	n, absurd := 0, false
+	if overflow {
+		n, absurd = named(string(text), e.plan.tokens, e.req.media, e.req.limits.policy.Window)
+		remember(e.plan, n, absurd, string(text))
+	}
 	switch {
-	case err != nil, overflow && !e.req.g.windows.believes(e.plan, string(text)):
+	case err != nil, absurd:
 		return body, ""
 	case overflow:
 		return body, tooLong
@@ -281,8 +286,12 @@ func (e *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r := e.req
-	if a.Overflow = a.Overflow && r.g.windows.believes(e.plan, a.ErrorText); a.Overflow {
-		r.lease.SetRefused(true)
+	if a.Overflow {
+		n, absurd := named(a.ErrorText, e.plan.tokens, r.media, r.limits.policy.Window)
+		remember(e.plan, n, absurd, a.ErrorText)
+		if a.Overflow = !absurd; a.Overflow {
+			r.lease.SetRefused(true)
+		}
 	}
 	if a.ErrorType != "" && e.status >= http.StatusBadRequest && !a.Overflow {
 		return e.unanswered(ctx, refusedWith(e.status, a))
@@ -295,7 +304,7 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r.lease.Storing.Store(true)
 	defer r.lease.Storing.Store(false) // before the release
 	r.lease.SetRefused(false)
-	r.lease.Refuse("", r.s.Now())
+	r.lease.Refuse(job.Cause{}, r.s.Now())
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)
 	if r.s.Observe && e.plan.original > 0 { // the vendor has seen the original
 		share := float64(e.plan.ours) / float64(e.plan.original)
@@ -315,13 +324,13 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 }
 
 // unanswered notes, in the description of a conversation that has had answers, that its vendor does not answer.
-func (e *exchange) unanswered(ctx context.Context, why string) error {
+func (e *exchange) unanswered(ctx context.Context, why job.Cause) error {
 	r := e.req
 	if r.lease == nil || r.t.count || !r.lease.Latest(ctx) {
 		return nil
 	}
 	defer r.lease.Release()
-	if r.lease.Based == 0 || !r.lease.Refuse(secret.Safe(why), r.s.Now()) {
+	if r.lease.Based == 0 || !r.lease.Refuse(why, r.s.Now()) {
 		return nil
 	}
 	return r.save(ctx, r.current(), true, r.s.Now())

@@ -236,7 +236,7 @@ func (e *exchange) compact(r *http.Request) (*http.Response, error) {
 	q.g.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(q.t.who.Tenant))
 	q.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", q.from.agent.Name, "model", q.parsed.Model, "upstream",
 		q.t.upstream.Name, "before", j.Tokens, "after", q.seen.State.Scale(after), "provider", p.Maker.Provider, "outcome", p.Maker.Outcome, "fallback",
-		p.Maker.Cause != "")
+		p.Maker.Cause.Why != "")
 	kind, body, err := compactionAnswer(q.t.compact, q.parsed, sealed, q.in.start)
 	return respond(r, http.StatusOK, kind, body), err
 }

@@ -12,11 +12,13 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
@@ -138,7 +140,7 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.Failed(kind, err.Error(), g.current.Load().Now())
+	g.stats.Failed(kind, job.CauseOf(err), g.current.Load().Now())
 	if errors.Is(err, store.ErrUnavailable) {
 		g.sessions.Lost(err)
 		return
@@ -158,7 +160,7 @@ func (e *exchange) done(ctx context.Context) {
 	r := e.req
 	e.answered()
 	if e.unsent != nil && !e.left {
-		if err := e.unanswered(ctx, "the vendor cannot be reached: "+upstream.Reason(e.unsent)); err != nil {
+		if err := e.unanswered(ctx, job.Cause{Why: secret.Safe("the vendor cannot be reached: " + upstream.Reason(e.unsent))}); err != nil {
 			r.g.fault("answer", err)
 		}
 	}

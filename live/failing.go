@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
-	"github.com/condensehq/condense/internal/secret"
 )
 
 // failed notes that an epoch for the model was due and could not begin; forced says that the vendor would refuse the request without it.
@@ -15,7 +15,7 @@ func (r *request) failed(ctx context.Context, model string, err error, forced bo
 	if ctx.Err() != nil || r.lease == nil || session.Unstored(err) || errors.Is(err, store.ErrConflict) {
 		return
 	}
-	f := r.lease.Fail(secret.Safe(err.Error()), forced, r.in.start)
+	f := r.lease.Fail(job.CauseOf(err), forced, r.in.start)
 	if f.Lasting() && r.lease.First("failing") {
 		r.s.Reports.Logger.WarnContext(ctx, "a conversation is not condensed, because its epochs fail: at the limit it is truncated",
 			"conversation", r.lease.Conversation, "agent", r.from.agent.Name, "model", model, "times", f.Count, "since", f.Since, "err", f.Why,

@@ -8,9 +8,11 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/upstream"
 )
 
@@ -39,12 +41,13 @@ func (e *exchange) count(a wire.Answer) {
 }
 
 // refusedWith returns a vendor's error for people.
-func refusedWith(status int, a wire.Answer) string {
-	why := cmp.Or(a.ErrorText, a.ErrorType)
+func refusedWith(status int, a wire.Answer) job.Cause {
+	c := job.Cause{Why: cmp.Or(a.ErrorText, a.ErrorType)}
 	if status >= http.StatusBadRequest {
-		why = strconv.Itoa(status) + " " + why
+		c.Why, c.Status = strconv.Itoa(status)+" "+c.Why, status
 	}
-	return why
+	c.Why = secret.Safe(c.Why)
+	return c
 }
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses

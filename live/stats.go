@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/secret"
 )
 
@@ -142,9 +143,11 @@ func (c *counters) Fault(kind string) {
 }
 
 // Failed counts an error and its cause, which may be any text.
-func (c *counters) Failed(kind, reason string, now time.Time) {
+func (c *counters) Failed(kind string, why job.Cause, now time.Time) {
 	c.Fault(kind)
-	c.Add(func(s *Stats) { s.Failures = addFailure(s.Failures, &Failure{kind, 1, secret.Safe(reason), now, now}) })
+	c.Add(func(s *Stats) {
+		s.Failures = addFailure(s.Failures, &Failure{kind, 1, secret.Safe(why.Why), why.Status, now, now})
+	})
 }
 
 // Epoch adds an epoch.

@@ -44,11 +44,13 @@ type Unreachable struct {
 	Last     time.Time `json:"last"`
 }
 
-// Failure counts errors of a kind with the same cause. Reason is the most recent one.
+// Failure counts errors of a kind with the same cause. Reason is the most recent one, and Status that of HTTP of the answer that
+// said so; 0 if there was none.
 type Failure struct {
 	Kind   string    `json:"kind"` // as in [Stats.Errors]
 	Count  int       `json:"count"`
 	Reason string    `json:"reason"` // without keys
+	Status int       `json:"status,omitempty"`
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"`
 }
@@ -59,7 +61,7 @@ func addFailure(all []Failure, n *Failure) []Failure {
 	switch {
 	case i >= 0:
 		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
-			all[i].Last, all[i].Reason = n.Last, n.Reason
+			all[i].Last, all[i].Reason, all[i].Status = n.Last, n.Reason, n.Status
 		}
 		if n.Since.Before(all[i].Since) {
 			all[i].Since = n.Since

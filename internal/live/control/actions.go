@@ -72,7 +72,7 @@ func (c *Conversation) next() string {
 // Troubles say what fails in the conversation, what that costs, and what to do; nothing if all is well.
 func (c *Conversation) Troubles() (all []string) {
 	add := func(f *session.Failing, what, cost, otherwise string) {
-		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(Advice(f.Why), otherwise)))
+		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(Advice(f.Status), otherwise)))
 	}
 	if c.Refused.Lasting() {
 		add(c.Refused, "the vendor does not answer", "the request is the agent's own", "see the agent's message")
@@ -119,17 +119,13 @@ func (c *Conversation) due() {
 	}
 }
 
-// Advice says what to do about a failure with this reason; empty if only the reason says it.
-func Advice(reason string) string {
-	code := statusIn().FindString(reason)
-	if strings.HasPrefix(code, "5") {
-		return "the vendor has a fault: later requests try again"
-	}
-	return advice[code]
+// Advice says what to do about a failure with this status; empty if only its reason says it.
+func Advice(status int) string {
+	const class = 100
+	return cmp.Or(advice[status], advice[status/class])
 }
 
-var advice = map[string]string{
-	"401": "check the key", "403": "check the key", "402": "the account needs credit", "429": "the vendor's limit is reached: wait, or use another model",
+var advice = map[int]string{
+	401: "check the key", 403: "check the key", 402: "the account needs credit", 429: "the vendor's limit is reached: wait, or use another model",
+	5: "the vendor has a fault: later requests try again", // of all from 500 on
 }
-
-var statusIn = plain.Pattern(`\b(?:40[123]|429|5[0-3][0-9])\b`)

@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
@@ -70,7 +71,7 @@ type asker interface {
 // A Trace is left by attempts for the fallback chain.
 type Trace struct {
 	Named   bool   // a provider's failure was counted, so the fault needs no other count
-	instead string // why the profile's chain failed
+	instead Cause  // why the profile's chain failed
 	asker   string // the provider of the profile's chain that would have asked a language model
 	unsure  bool   // a provider could not tell whether it would
 }
@@ -235,9 +236,29 @@ const leastRatio, mostRatio = 0.2, 5
 // A Maker is the provider that made a view, and the reason if another one should have made it.
 type Maker struct {
 	Provider, Outcome string
-	setback           string // the first failure of a provider
-	Cause             string // empty unless the provider stood in for another one
-	Lost              int    // tokens of the user's words that the view does not have any more
+	setback           Cause // the first failure of a provider
+	Cause             Cause // empty unless the provider stood in for another one
+	Lost              int   // tokens of the user's words that the view does not have any more
+}
+
+// A Cause is why something failed: a text for people, without keys, and the status of HTTP of the answer that said so; 0 if there was none.
+type Cause struct {
+	Why    string
+	Status int
+}
+
+// Error returns the text.
+func (c Cause) Error() string { return c.Why }
+
+// CauseOf returns the cause that an error names, with the status of a model's refusal.
+func CauseOf(err error) Cause {
+	c := Cause{Why: secret.Safe(err.Error())}
+	if refusal := (*remote.Error)(nil); errors.As(err, &refusal) {
+		c.Status = refusal.Status
+	} else if named := (Cause{}); errors.As(err, &named) {
+		c.Status = named.Status
+	}
+	return c
 }
 
 // makerOf returns the provider that condensed, according to a report.
@@ -247,12 +268,13 @@ func makerOf(r *condense.Report) Maker {
 		a := &r.Attempts[i]
 		switch {
 		case a.Err != nil:
-			m.setback = cmp.Or(m.setback, a.Provider+" "+string(a.Outcome)+": "+secret.Safe(a.Reason))
+			why := a.Provider + " " + string(a.Outcome) + ": " + secret.Safe(a.Reason)
+			m.setback = cmp.Or(m.setback, Cause{Why: why, Status: CauseOf(a.Err).Status})
 		case a.Outcome == core.OutcomeApplied, a.Outcome == core.OutcomeInsufficient:
 			m.Provider, m.Outcome = a.Provider, string(a.Outcome)
-			if m.Cause = m.setback; m.Cause == "" && i > 0 && a.Provider == condense.Truncation {
+			if m.Cause = m.setback; m.Cause.Why == "" && i > 0 && a.Provider == condense.Truncation {
 				last := &r.Attempts[i-1]
-				m.Cause = last.Provider + " " + string(last.Outcome) + ": " + secret.Safe(last.Reason)
+				m.Cause.Why = last.Provider + " " + string(last.Outcome) + ": " + secret.Safe(last.Reason)
 			}
 		}
 	}
@@ -267,12 +289,12 @@ func (j *Job) tried(r *condense.Report, err error) {
 	switch {
 	case r != nil && r.Acted:
 		return
-	case r != nil && makerOf(r).setback != "":
+	case r != nil && makerOf(r).setback.Why != "":
 		j.instead, j.Named = makerOf(r).setback, j.Tries != nil
 	case err != nil:
-		j.instead = secret.Safe(err.Error())
+		j.instead = CauseOf(err)
 	default:
-		j.instead = secret.Safe(r.Reason)
+		j.instead = Cause{Why: secret.Safe(r.Reason)}
 	}
 	j.asker = ""
 }
@@ -282,7 +304,7 @@ func (j *Job) tried(r *condense.Report, err error) {
 func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Conversation, t condense.Turn, to Extent) ([]string, error) {
 	all, err := host.Estimate(ctx, c, t)
 	if err != nil {
-		j.asker, j.instead = "", secret.Safe(err.Error())
+		j.asker, j.instead = "", CauseOf(err)
 		return nil, errors.Join(err, ErrAsks)
 	}
 	var slow []string
@@ -300,7 +322,7 @@ func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Convers
 		return nil, nil
 	}
 	j.asker = slow[0]
-	j.instead = j.asker + " " + string(Replaced) + ": it asks a language model, and nothing was prepared"
+	j.instead = Cause{Why: j.asker + " " + string(Replaced) + ": it asks a language model, and nothing was prepared"}
 	if must := j.Forced || j.Turn.Trigger == core.TriggerOverflow; !must || to == Probe || len(slow) >= len(j.Owner.Chain.Names) {
 		return nil, ErrAsks
 	}
@@ -317,7 +339,7 @@ func (j *Job) lacking(r *condense.Report, err error) bool {
 	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Provider == condense.Truncation {
 		done.Attempts = r.Attempts[:n-1]
 	}
-	if why := makerOf(&done).setback; j.asker == "" && why != "" {
+	if why := makerOf(&done).setback; j.asker == "" && why.Why != "" {
 		j.instead, j.Named = why, j.Tries != nil
 	}
 	if j.Tries != nil {
@@ -331,7 +353,7 @@ func (j *Job) Setback() error {
 	if !j.Named {
 		return nil
 	}
-	return errors.New(j.instead)
+	return j.instead
 }
 
 // passesOf returns the pass that left each handle, by handle.

@@ -154,7 +154,7 @@ func causes(s *live.Stats) (lines []string, rest int) {
 			what = "the vendor refused"
 		}
 		line := fmt.Sprintf("%s: %s, %s", what, f.Reason, size.Plural(f.Count, "time"))
-		if advice := control.Advice(f.Reason); advice != "" {
+		if advice := control.Advice(f.Status); advice != "" {
 			line += ": " + advice
 		}
 		lines = append(lines, line)

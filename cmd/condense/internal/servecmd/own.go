@@ -51,7 +51,7 @@ type Source struct {
 }
 
 // value returns the value; empty if the user has set none.
-func (s *Source) value(files []Settings, args []string) string {
+func (s *Source) value(files [][]*settings.File, args []string) string {
 	value := ""
 	for i, arg := range args {
 		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config=") // Codex's, attached
@@ -68,14 +68,9 @@ func (s *Source) value(files []Settings, args []string) string {
 	if value == "" && s.Env != "" {
 		value = os.Getenv(s.Env)
 	}
-	for i := range files {
-		for _, file := range paths(&files[i]) {
-			if value != "" || s.Key == nil {
-				break
-			}
-			if text, err := readSettings(file); err == nil {
-				value, _, _ = settings.Get(files[i].Format, text, s.Key...) // the agent reports its faults
-			}
+	for _, file := range slices.Concat(files...) {
+		if value == "" && s.Key != nil {
+			value, _, _ = file.Get(s.Key...) // the agent reports its faults
 		}
 	}
 	return strings.Trim(value, `"'`)
@@ -99,7 +94,7 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 		return k
 	}
 	o := new(*p.Own)
-	files := slices.Concat(p.Settings, o.Files)
+	files := k.open(slices.Concat(p.Settings, o.Files))
 	number := func(s *Source, least, most float64) float64 { // -1 if there is none
 		n, err := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
 		if err != nil || n < least || n > most || most > 1 && n != math.Trunc(n) {
@@ -110,9 +105,9 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	k.choose(o, files, args)
 	chosen := k.starts
 	var listed []agents.Window
-	for _, text := range k.catalogs(ctx, o, files, program) {
+	for _, file := range catalogs(ctx, o, files, program) {
 		var v any
-		if json.Unmarshal(settings.Plain(text), &v) == nil {
+		if json.Unmarshal(file.Text, &v) == nil {
 			listed = append(k.read(o, v, "", new(float64)), listed...)
 		}
 	}
@@ -142,7 +137,7 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 const leastWindow, mostTokens = 1000, 1e8
 
 // choose finds the model that the agent starts with, and its provider, whose windows count too.
-func (k *knowing) choose(o *Own, files []Settings, args []string) {
+func (k *knowing) choose(o *Own, files [][]*settings.File, args []string) {
 	k.starts = o.Model.value(files, args)
 	if o.Model.value(nil, args) != "" { // the provider of the settings is that of their own model
 		files = nil
@@ -159,20 +154,33 @@ func (k *knowing) choose(o *Own, files []Settings, args []string) {
 	}
 }
 
-// catalogs returns the texts with the agent's models, the most special last.
-func (k *knowing) catalogs(ctx context.Context, o *Own, files []Settings, program string) (texts [][]byte) {
-	for i := range slices.Backward(files) {
-		for _, file := range paths(&files[i]) {
+// open reads settings files, in the order in which they win, in a group for each of all. It notes those that cannot be read.
+func (k *knowing) open(all []Settings) [][]*settings.File {
+	groups := make([][]*settings.File, len(all))
+	for i := range slices.Backward(all) {
+		for _, file := range paths(&all[i]) {
 			switch text, err := readSettings(file); {
-			case err != nil && !errors.Is(err, fs.ErrNotExist):
+			case err == nil:
+				groups[i] = append(groups[i], settings.Parse(all[i].Format, text))
+			case !errors.Is(err, fs.ErrNotExist):
 				k.unread = append(k.unread, fmt.Sprintf("%s: %v; its settings are not known", cli.FromHome(file), err))
-			case err == nil && o.Context != nil && files[i].Format == settings.JSON:
-				texts = append(texts, text)
 			}
 		}
 	}
-	if len(texts) > 0 || o.List == nil {
-		return texts
+	return groups
+}
+
+// catalogs returns the files with the agent's models, the most special last.
+func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program string) (found []*settings.File) {
+	for _, group := range slices.Backward(files) {
+		for _, file := range group {
+			if o.Context != nil && file.Format == settings.JSON {
+				found = append(found, file)
+			}
+		}
+	}
+	if len(found) > 0 || o.List == nil {
+		return found
 	}
 	const patience = 3 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -186,7 +194,7 @@ func (k *knowing) catalogs(ctx context.Context, o *Own, files []Settings, progra
 	if cmd.Wait() != nil { // an older version, which does not know the command
 		return nil
 	}
-	return [][]byte{text}
+	return []*settings.File{settings.Parse(settings.JSON, text)}
 }
 
 // read returns the models below v, which is a member of this name; of a list, it has none.

@@ -25,50 +25,50 @@ const (
 // smaller, and the parsers have no limit of depth.
 const maxSize = 1 << 20
 
-// Get returns the string, number or truth value at a path of names; ok is false if there is none. An
-// empty text is a file without values.
-func Get(format string, text []byte, path ...string) (value string, ok bool, err error) {
-	if format == TOML {
-		if len(text) > maxSize {
-			return "", false, errTooLarge
-		}
-		at, err := parseTOML(text)
-		for _, name := range path {
-			table, _ := at.(map[string]any)
-			at = table[name]
-		}
-		switch at.(type) {
-		case string, int64, float64, bool:
-			return fmt.Sprint(at), err == nil, err
-		}
-		return "", false, err
-	}
-	root, err := parse(text)
-	if err != nil {
-		return "", false, err
-	}
-	at := &root
-	for _, name := range path {
-		m := find(at, name)
-		if m == nil {
-			return "", false, nil
-		}
-		at = &m.Value
-	}
-	l, isLiteral := at.Value.(hujson.Literal)
-	if !isLiteral || l.Kind() == 'n' {
-		return "", false, nil
-	}
-	return l.String(), true, nil
+// A File is the content of a settings file, parsed once.
+type File struct {
+	Format string
+	Text   []byte // of JSON without comments and commas after last members, if it has no fault
+
+	values any
+	err    error
 }
 
-// Plain returns JSON without comments and commas after last members; text itself if it is none with them.
-func Plain(text []byte) []byte {
-	if root, err := parse(text); err == nil {
-		root.Standardize()
-		return root.Pack()
+// Parse returns a file with this text. An empty text is a file without values; Get returns a fault.
+func Parse(format string, text []byte) *File {
+	f := &File{Format: format, Text: text}
+	if format == TOML {
+		f.values, f.err = parseTOML(text)
+		return f
 	}
-	return text
+	root, err := parse(bytes.Clone(text)) // Standardize writes into it
+	if f.err = err; err == nil {
+		root.Standardize()
+		f.Text = root.Pack()
+		d := json.NewDecoder(bytes.NewReader(f.Text))
+		d.UseNumber()
+		f.err = d.Decode(&f.values)
+	}
+	return f
+}
+
+// Get returns the string, number or truth value at a path of names; ok is false if there is none.
+func (f *File) Get(path ...string) (value string, ok bool, err error) {
+	at := f.values
+	for _, name := range path {
+		table, _ := at.(map[string]any)
+		at = table[name]
+	}
+	switch at.(type) {
+	case string, int64, float64, bool, json.Number:
+		return fmt.Sprint(at), f.err == nil, f.err
+	}
+	return "", false, f.err
+}
+
+// Get returns the value at a path of names in a text.
+func Get(format string, text []byte, path ...string) (value string, ok bool, err error) {
+	return Parse(format, text).Get(path...)
 }
 
 // mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. Brackets
@@ -76,6 +76,9 @@ func Plain(text []byte) []byte {
 const mostBrackets = 1000
 
 func parseTOML(text []byte) (any, error) {
+	if len(text) > maxSize {
+		return nil, errTooLarge
+	}
 	depth := 0
 	for _, b := range text {
 		switch b {
