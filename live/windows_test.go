@@ -285,7 +285,7 @@ func TestAgentsLimits(t *testing.T) {
 		if _, _, err := c.Step(t.Context()); err != nil {
 			t.Fatalf("%s, %s: %v", test.agent, test.model, err)
 		}
-		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		all, err := g.Controller().Conversations(t.Context(), time.Time{})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%s, %s: %d conversations, %v", test.agent, test.model, len(all), err)
 		}
