@@ -297,6 +297,7 @@ func TestAgentsLimits(t *testing.T) {
 
 // TestRefusalNamesTheWindow: the window of a model that nobody knows is in the vendor's first refusal, so that there is no second one.
 func TestRefusalNamesTheWindow(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Gemini} {
 		v := upstream.New(upstream.Options{Window: 60_000, Script: upstream.Loop(60, 8000, nil)})
