@@ -46,10 +46,6 @@ variables or in its settings, become the gateway's upstreams.
 
 --account client has the agent's own model write an account of the work before the window is full, with the agent's API key, never
 with the login of a plan. wrap shows what that costs and asks once for each agent; condense trust --list shows what you agreed to.`,
-		Example: `  condense wrap claude
-  condense wrap codex exec "Fix the failing test"
-  condense wrap --observe opencode
-  condense wrap -- python my_agent.py`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(cmd, "no agent; name one of %s, or a command after --", strings.Join(wrappable(), ", "))
