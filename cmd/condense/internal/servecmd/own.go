@@ -149,7 +149,9 @@ func (k *knowing) later() *agents.Later {
 	if l == nil || k.set {
 		return nil
 	}
-	k.agent.Share, k.agent.Reserve, k.agent.Input, k.raised = l.Share, l.Reserve, l.Input, ", raised for this run"
+	if a := k.agent; l.Share != a.Share || l.Reserve != a.Reserve || l.Input != a.Input {
+		a.Share, a.Reserve, a.Input, k.raised = l.Share, l.Reserve, l.Input, ", raised for this run"
+	}
 	return l
 }
 
