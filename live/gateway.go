@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -268,6 +269,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.serveCompress(out, r, s, &t)
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
+	case r.Method == http.MethodGet && t.upstream != nil && strings.HasSuffix(t.path, "/models"):
+		s.forward(out, r, &t, listening{g, t.upstream})
 	default:
 		s.forward(out, r, &t, nil)
 	}

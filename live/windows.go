@@ -1,9 +1,15 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
+	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
 )
@@ -23,6 +30,8 @@ type windows struct {
 	mu  sync.Mutex
 	of  map[windowKey]*modelWindow
 	cut map[string]bool // conversations with a prompt that was cut
+
+	listed map[string]map[string]int // by base and model, as vendors have listed them to clients
 }
 
 type windowKey struct{ base, model string }
@@ -162,6 +171,79 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 		ws.of[k] = w
 	}
 	return w
+}
+
+// A listening transport learns the windows from the list of models that a client asks its vendor for, while the list passes by.
+type listening struct {
+	g  *Gateway
+	to *upstream.Upstream
+}
+
+// RoundTrip sends r.
+func (l listening) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := l.to.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusOK {
+		res.Body = &listing{ReadCloser: res.Body, to: l, encoding: res.Header.Get("Content-Encoding")}
+	}
+	return res, err
+}
+
+type listing struct {
+	io.ReadCloser
+	to       listening
+	encoding string
+	text     bytes.Buffer
+}
+
+// Read reads from the vendor.
+func (l *listing) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.text.Len() <= mostPacked {
+		l.text.Write(p[:n])
+	}
+	if errors.Is(err, io.EOF) {
+		_ = l.to.g.safely("models", func() error { return l.to.learn(l.text.Bytes(), l.encoding) }) // of another form: it is no list
+		l.text.Reset()
+	}
+	return n, err
+}
+
+// learn remembers the windows of a list.
+func (l listening) learn(text []byte, encoding string) error {
+	var list upstream.List
+	if from, err := payload.Decoder(text, encoding); err != nil || from != nil {
+		if err != nil {
+			return err
+		}
+		if text, err = io.ReadAll(io.LimitReader(from, mostPacked)); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	all := list.Windows()
+	maps.DeleteFunc(all, func(_ string, n int) bool { return n < leastWindow })
+	ws := &l.g.windows
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.listed == nil {
+		ws.listed = map[string]map[string]int{}
+	}
+	if len(all) > 0 {
+		ws.listed[l.to.Base.String()] = all
+	}
+	return nil
+}
+
+// listedFor returns the window of a request's model that its vendor has listed; 0 if it has not.
+func (ws *windows) listedFor(r *request) int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if r.t.upstream == nil {
+		return 0
+	}
+	return ws.listed[r.t.upstream.Base.String()][r.parsed.Model]
 }
 
 // unknown notes that no source has the window, and logs that once. The caller holds windows.mu.

@@ -30,7 +30,9 @@ func TestRecorded(t *testing.T) {
 			return nil, err
 		}
 		answered++
-		if !slices.ContainsFunc(res.Messages, func(m core.Message) bool { return core.EqualParts(m.Parts, []core.Part{core.Text(s.Compactions[0].Summary)}) }) {
+		if !slices.ContainsFunc(res.Messages, func(m core.Message) bool {
+			return core.EqualParts(m.Parts, []core.Part{core.Text(s.Compactions[0].Summary)})
+		}) {
 			t.Errorf("the summary is not among %d messages", len(res.Messages))
 		}
 		return &core.Result{Messages: say(req, fit(req, s.Compactions[0].Summary))}, nil

@@ -91,8 +91,9 @@ func TestCondensesBeforeTheAgent(t *testing.T) {
 					a.args = test.args
 				}
 				d.at(t, &a, "")
+				program := d.condense(t)
 				write(t, filepath.Join(d.home, ".config", "condense", "condense.yaml"), "{}\n")
-				got := d.run(t, append(a.env, test.env...), d.condense(t), append(append(append(append(args, d.upstreams()...), a.name), a.args...), task)...)
+				got := d.run(t, append(a.env, test.env...), program, append(append(append(append(args, d.upstreams()...), a.name), a.args...), task)...)
 				own := d.count("compaction")
 				for _, r := range d.vendor.Records() {
 					own += bytes.Count(r.Body, []byte("You are a context summarization agent")) // OpenCode's

@@ -73,8 +73,6 @@ type Later struct {
 	Args    []string
 	Key     []string // of a configuration that is given as a variable, with Value
 	Value   json.Number
-	Text    string // of a file below the user's settings, for a variable File
-	File    string
 	Share   float64
 	Reserve int
 	Input   int

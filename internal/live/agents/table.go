@@ -97,9 +97,8 @@ var all = []Agent{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
 		Get: "npm install -g @google/gemini-cli", Tested: "0.61.0",
 		userAgents: []string{"GeminiCLI"},
-		Share:      0.5,
+		Share:      0.5, // it takes no file of ours for a run: nobody but its owner may write into the folders above
 		Set:        Sources{Share: Source{Key: []string{"model", "compressionThreshold"}}},
-		Later:      &Later{File: "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", Text: `{"model": {"compressionThreshold": 0.9}}` + "\n", Share: 0.9},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -52,24 +53,41 @@ func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, usu
 	if tokens, usual = u.askOllama(ctx, model); tokens > 0 {
 		return tokens, usual
 	}
-	var listed struct {
-		Data []struct {
-			ID     string
-			Loaded int `json:"loaded_context_length"` // LM Studio
-			Most   int `json:"max_model_len"`         // vLLM, SGLang
-		}
-	}
 	for _, path := range []string{"/api/v0/models", "/v1/models"} {
-		listed.Data = nil
-		u.asks(ctx, http.MethodGet, path, nil, &listed)
-		for _, m := range listed.Data {
-			if n := max(m.Loaded, m.Most); m.ID == model && n > 0 {
-				return n, false
-			}
+		var listed List
+		if u.asks(ctx, http.MethodGet, path, nil, &listed); listed.Windows()[model] > 0 {
+			return listed.Windows()[model], false
 		}
 	}
 	return 0, false
 }
+
+// A List is an answer with the models of a vendor or server.
+type List struct{ Data, Models []listed }
+
+type listed struct {
+	ID, Name  string
+	Loaded    int `json:"loaded_context_length"` // LM Studio
+	Most      int `json:"max_model_len"`         // vLLM, SGLang
+	Context   int `json:"context_length"`        // OpenRouter
+	Groq      int `json:"context_window"`
+	Anthropic int `json:"max_input_tokens"`
+	Gemini    int `json:"inputTokenLimit"`
+}
+
+// Windows returns the windows that the list tells, by model.
+func (l *List) Windows() map[string]int {
+	all := map[string]int{}
+	for _, m := range slices.Concat(l.Data, l.Models) {
+		n, name := cmp.Or(m.Loaded, m.Most, m.Context, m.Groq, m.Anthropic, m.Gemini), cmp.Or(m.ID, strings.TrimPrefix(m.Name, "models/"))
+		if n > 0 && n < mostTokensOfModel && all[name] == 0 && len(all) < mostListed {
+			all[name] = n
+		}
+	}
+	return all
+}
+
+const mostListed = 2000
 
 // askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
 // if the server is not Ollama or does not have the model.

@@ -114,9 +114,10 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 			return nil, errors.Join(err, l.remove())
 		}
 	}
-	if to.later != nil {
-		if err := l.later(to.later); err != nil {
-			return nil, errors.Join(err, l.remove())
+	if to.later != nil { // the user's arguments come after these
+		l.args = append(l.args, to.later.Args...)
+		for name, value := range to.later.Env {
+			l.set(name, value)
 		}
 	}
 	l.args = append(l.args, args...)
@@ -140,20 +141,6 @@ func (l *launched) recall(r *Recall, fill func(string) string) error {
 		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
 	}
 	return nil
-}
-
-// later makes the agent condense by itself later than usual.
-func (l *launched) later(how *agents.Later) error {
-	for name, value := range how.Env {
-		l.set(name, value)
-	}
-	l.args = append(l.args, how.Args...)
-	if how.File == "" {
-		return nil
-	}
-	file, err := l.file("later.json", how.Text)
-	l.set(how.File, file)
-	return err
 }
 
 // meterVariable has the program of the status line for an agent's plugin, as JSON.

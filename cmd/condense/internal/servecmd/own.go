@@ -140,16 +140,18 @@ func (f *gatewayFlags) later(g *gateway, talks bool) *agents.Later {
 	if due, _, _ := live.Due(g.Gateway, f.knows.agent.Name, f.knows.starts); due <= 0 || f.keepLimit || g.settings.Observe || !talks {
 		return nil
 	}
-	return f.knows.later(os.Environ())
+	return f.knows.later()
 }
 
 // later returns how the agent condenses by itself later, which is what is known of it then; nil if it cannot, or the user has set when.
-func (k *knowing) later(environ []string) *agents.Later {
+func (k *knowing) later() *agents.Later {
 	l := k.agent.Later
-	if l == nil || k.set || l.File != "" && lookup(environ, l.File) != "" {
+	if l == nil || k.set {
 		return nil
 	}
-	k.agent.Share, k.agent.Reserve, k.agent.Input, k.raised = l.Share, l.Reserve, l.Input, ", raised for this run"
+	if a := k.agent; l.Share != a.Share || l.Reserve != a.Reserve || l.Input != a.Input {
+		a.Share, a.Reserve, a.Input, k.raised = l.Share, l.Reserve, l.Input, ", raised for this run"
+	}
 	return l
 }
 

@@ -256,8 +256,7 @@ func TestLater(t *testing.T) {
 		"opencode with a reserve":   {env: `OPENCODE_CONFIG_CONTENT={"compaction": {"reserved": 9000}}`},
 		"opencode that never does":  {env: `OPENCODE_CONFIG_CONTENT={"compaction": {"auto": false}}`},
 		"pi":                        {},
-		"gemini":                    {want: "GEMINI_CLI_SYSTEM_DEFAULTS_PATH=", at: 180_000},
-		"gemini with defaults":      {env: "GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/nowhere"},
+		"gemini":                    {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environ := []string{}
@@ -269,7 +268,7 @@ func TestLater(t *testing.T) {
 			agent := agents.Find(name)
 			k := readOwn(t.Context(), agent, "/nowhere", test.args)
 			before := k.of("model", 200_000).Compacts
-			l, err := launch(agent, test.args, addresses{}, pointing{base: "http://127.0.0.1:1", later: k.later(environ)}, environ)
+			l, err := launch(agent, test.args, addresses{}, pointing{base: "http://127.0.0.1:1", later: k.later()}, environ)
 			if err != nil {
 				t.Fatal(err)
 			}
