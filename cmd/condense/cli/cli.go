@@ -48,9 +48,9 @@ func Main(strategies ...registry.Strategy) {
 	os.Exit(code)
 }
 
-// embedded gives tiktoken-go the vocabularies of the program, which it would download.
 type embedded struct{}
 
+// LoadTiktokenBpe gives tiktoken-go the vocabularies of the program, which it would download.
 func (embedded) LoadTiktokenBpe(address string) (map[string]int, error) {
 	return tokens.Ranks(strings.TrimSuffix(path.Base(address), ".tiktoken"))
 }
