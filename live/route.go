@@ -308,5 +308,5 @@ func refuseWith(w http.ResponseWriter, api wire.API, status int, body []byte) {
 		w.Header().Set("X-Amzn-Errortype", kind(status))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) //nolint:gosec // JSON, with the text encoded
 }
