@@ -14,7 +14,11 @@ import (
 )
 
 // The formats of agents that are read and not written.
-var readOnly = map[string]string{"aider": "session.md"}
+var readOnly = map[string]string{
+	"aider": "session.md", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl", "cursor": "session.jsonl",
+	"openhands": "trajectory.json", "swe-agent": "session.traj", "chatgpt": "conversation.json", "claude-ai": "conversation.json",
+	"specstory": "session.md",
+}
 
 // readOnlySamples yields all test files of these formats.
 func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
