@@ -34,6 +34,7 @@ var codecs = slices.Concat([]codec.Codec{
 	condense.Codec,
 	gemini.Qwen,
 	claudecode.Codec,
+	claudecode.Array,
 	codex.Codec,
 	pi.Codec,
 	copilot.Codec,
