@@ -13,7 +13,6 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
@@ -122,12 +121,12 @@ func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
-// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
+// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as some APIs send it.
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
 func (e *exchange) startsWithOverflow(res *http.Response) bool {
 	r := e.req
-	if r.parsed.API != wire.Responses || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
+	if !wire.Of(r.parsed.API).Announces || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
 		e.plan.tokens < r.limits.policy.Window/4 {
 		return false
 	}
@@ -180,8 +179,13 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 		status, text = http.StatusBadRequest, w.Answer().ErrorBody()
 	}
 	overflow, err := e.req.g.host.Overflow(e.req.turn(), remote.Reported(status, text))
+	n, absurd := 0, false
+	if overflow {
+		n, absurd = named(string(text), e.plan.tokens, e.req.media, e.req.limits.policy.Window)
+		remember(e.plan, n, absurd, string(text))
+	}
 	switch {
-	case err != nil, overflow && !e.req.g.windows.believes(e.plan, string(text)):
+	case err != nil, absurd:
 		return body, ""
 	case overflow:
 		return body, tooLong
@@ -281,8 +285,12 @@ func (e *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r := e.req
-	if a.Overflow = a.Overflow && r.g.windows.believes(e.plan, a.ErrorText); a.Overflow {
-		r.claim.SetRefused(true)
+	if a.Overflow {
+		n, absurd := named(a.ErrorText, e.plan.tokens, r.media, r.limits.policy.Window)
+		remember(e.plan, n, absurd, a.ErrorText)
+		if a.Overflow = !absurd; a.Overflow {
+			r.claim.SetRefused(true)
+		}
 	}
 	if a.ErrorType != "" && e.status >= http.StatusBadRequest && !a.Overflow {
 		return e.unanswered(ctx, refusedWith(e.status, a))
@@ -295,7 +303,7 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r.claim.Storing.Store(true)
 	defer r.claim.Storing.Store(false) // before the release
 	r.claim.SetRefused(false)
-	r.claim.Refuse("", r.s.Now())
+	r.claim.Refuse(stats.Cause{}, r.s.Now())
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)
 	if r.s.Observe && e.plan.original > 0 { // the vendor has seen the original
 		share := float64(e.plan.ours) / float64(e.plan.original)
@@ -315,13 +323,13 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 }
 
 // unanswered notes, in the description of a conversation that has had answers, that its vendor does not answer.
-func (e *exchange) unanswered(ctx context.Context, why string) error {
+func (e *exchange) unanswered(ctx context.Context, why stats.Cause) error {
 	r := e.req
 	if r.claim == nil || r.t.count || !r.claim.Latest(ctx) {
 		return nil
 	}
 	defer r.claim.Release()
-	if r.claim.Based == 0 || !r.claim.Refuse(stats.Shown(why), r.s.Now()) {
+	if r.claim.Based == 0 || !r.claim.Refuse(why, r.s.Now()) {
 		return nil
 	}
 	return r.save(ctx, r.current(), true, r.s.Now())
@@ -420,10 +428,11 @@ func (w *watcher) answer() wire.Answer {
 // [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
 // that they do not get, and to Amazon, which has no such content.
 func (r *request) holds() string {
-	if r.parsed.API == wire.Messages && (r.from.subscribed || r.t.framed()) {
+	api := wire.Of(r.parsed.API)
+	if api.Signs && (r.from.subscribed || r.t.framed()) {
 		return ""
 	}
-	return messages.Formats[r.parsed.API]
+	return api.Format
 }
 
 // compactionBeta is the value that Anthropic requires in the Anthropic-Beta header of a request that contains its own
@@ -433,7 +442,7 @@ const compactionBeta = "compact-2026-09-04"
 // announceBlock sets that header if the view begins with a compaction that the client does not know of.
 func (e *exchange) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
-	if !e.plan.altered || e.req.parsed.API != wire.Messages || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
+	if !e.plan.altered || !wire.Of(e.req.parsed.API).Signs || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
 		strings.Contains(said, compactionBeta) {
 		return
 	}

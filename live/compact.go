@@ -34,7 +34,7 @@ import (
 // before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
 // does not contain word for word.
 func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
-	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+seal.Name)) {
+	if !wire.Of(wire.API(t.api)).Seals || !bytes.Contains(body, []byte(`"`+seal.Name)) {
 		return body, nil
 	}
 	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}
@@ -237,7 +237,7 @@ func (e *exchange) compact(r *http.Request) (*http.Response, error) {
 	q.g.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(q.t.who.Tenant))
 	q.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", q.from.agent.Name, "model", q.parsed.Model, "upstream",
 		q.t.upstream.Name, "before", j.Tokens, "after", q.seen.State.Scale(after), "provider", p.Maker.Provider, "outcome", p.Maker.Outcome, "fallback",
-		p.Maker.Cause != "")
+		p.Maker.Cause.Why != "")
 	kind, body, err := compactionAnswer(q.t.compact, q.parsed, sealed, q.in.start)
 	return respond(r, http.StatusOK, kind, body), err
 }

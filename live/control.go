@@ -302,7 +302,7 @@ func (p *plan) describe() {
 	}
 	if p.epoch != nil {
 		if a.Provider, a.Failing = p.epoch.Provider, nil; p.epoch.Fallback {
-			a.Fallback = a.Fallback.Again(p.epoch.Cause, p.req.in.start)
+			a.Fallback = a.Fallback.Again(p.made.Maker.Cause, p.req.in.start)
 		} else {
 			a.Fallback = nil
 		}

@@ -206,7 +206,7 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 	}
 	j := p.job(o.decision, o.overflow)
 	if f := p.req.claim.Failing(); o.forced() && f.Stuck() {
-		return p.req.g.runner.Truncate(ctx, j, fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why))
+		return p.req.g.runner.Truncate(ctx, j, stats.Cause{Why: fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why), Status: f.Status})
 	}
 	made, err := p.req.g.runner.InTurn(ctx, j, o.forced())
 	switch {
@@ -285,8 +285,8 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 	p.epoch = &stats.Epoch{
 		Time: r.in.start, Agent: r.from.agent.Name, Model: r.parsed.Model, Lineage: r.claim.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: p.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
-		Observed: r.s.Observe, Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause != "",
-		Cause: made.Maker.Cause, WordsLost: made.Maker.Lost,
+		Observed: r.s.Observe, Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause.Why != "",
+		Cause: made.Maker.Cause.Why, WordsLost: made.Maker.Lost,
 	}
 	if o.overflow {
 		p.epoch.Reason = string(epoch.Overflow)

@@ -12,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -140,7 +141,7 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.Failed(kind, err.Error(), g.current.Load().Now())
+	g.stats.Failed(kind, job.CauseOf(err), g.current.Load().Now())
 	if errors.Is(err, store.ErrAway) {
 		g.sessions.Lost(err)
 		return
@@ -160,7 +161,7 @@ func (e *exchange) done(ctx context.Context) {
 	r := e.req
 	e.answered()
 	if e.away != nil && !e.left {
-		if err := e.unanswered(ctx, "the vendor cannot be reached: "+upstream.Reason(e.away)); err != nil {
+		if err := e.unanswered(ctx, stats.Cause{Why: stats.Shown("the vendor cannot be reached: " + upstream.Reason(e.away))}); err != nil {
 			r.g.fault("answer", err)
 		}
 	}

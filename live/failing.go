@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 )
 
@@ -15,7 +15,7 @@ func (r *request) failed(ctx context.Context, model string, err error, forced bo
 	if ctx.Err() != nil || r.claim == nil || session.Unstored(err) || errors.Is(err, store.ErrConflict) {
 		return
 	}
-	f := r.claim.Fail(stats.Shown(err.Error()), forced, r.in.start)
+	f := r.claim.Fail(job.CauseOf(err), forced, r.in.start)
 	if f.Lasting() && r.claim.First("failing") {
 		r.s.Reports.Logger.WarnContext(ctx, "a conversation is not condensed, because its epochs fail: at the limit it is truncated",
 			"conversation", r.claim.Conversation, "agent", r.from.agent.Name, "model", model, "times", f.Count, "since", f.Since, "err", f.Why,

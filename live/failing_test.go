@@ -3,7 +3,6 @@ package live_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -30,7 +30,7 @@ func TestFailingEpochsAreSaid(t *testing.T) {
 	t.Parallel()
 	const window = 40_000
 	host := dueAt(window, func(context.Context, *core.Request) (*core.Result, error) {
-		return nil, errors.New("401 invalid x-api-key")
+		return nil, fmt.Errorf("401 invalid x-api-key: %w", &remote.Error{Status: http.StatusUnauthorized})
 	})
 	v := newSizing(t, window)
 	var log lockedBuffer

@@ -41,12 +41,13 @@ func (e *exchange) count(a wire.Answer) {
 }
 
 // refusedWith returns a vendor's error for people.
-func refusedWith(status int, a wire.Answer) string {
-	why := cmp.Or(a.ErrorText, a.ErrorType)
+func refusedWith(status int, a wire.Answer) stats.Cause {
+	c := stats.Cause{Why: cmp.Or(a.ErrorText, a.ErrorType)}
 	if status >= http.StatusBadRequest {
-		why = strconv.Itoa(status) + " " + why
+		c.Why, c.Status = strconv.Itoa(status)+" "+c.Why, status
 	}
-	return why
+	c.Why = stats.Shown(c.Why)
+	return c
 }
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
@@ -132,7 +133,7 @@ func (e *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 		if a.Input = e.size(a.Model); a.Input == 0 {
 			return a, false
 		}
-	case e.req.parsed.API != wire.Messages || a.Complete || a.Stop != "": // other APIs report everything at the end
+	case !wire.Of(e.req.parsed.API).PromptFirst || a.Complete || a.Stop != "": // other APIs report everything at the end
 		return a, false
 	}
 	if e.watcher != nil {

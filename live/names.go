@@ -49,8 +49,8 @@ type (
 	Window = stats.Window
 )
 
-// Advice says what to do about a [Failure] with this reason; empty if only the reason says it.
-func Advice(reason string) string { return stats.Advice(reason) }
+// Advice says what to do about a [Failure] with this status; empty if only its reason says it.
+func Advice(status int) string { return stats.Advice(status) }
 
 // Replaced is the outcome of an [Attempt] by a provider that would have taken too long.
 const Replaced = stats.Replaced

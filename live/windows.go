@@ -106,19 +106,26 @@ func askedWindow(r *request, assumed int) int {
 // stated matches the window in a refusal of a prompt as too long. Elsewhere than after "tokens >" a short number is none, as in "32k".
 var stated = plain.Pattern(`(?i)tokens (?:>|\\u003e) (\d+)|(?:> ?|(?:context|prompt) length is |tokens allowed \(|n_ctx"?: ?|model with )(\d{4,})`)
 
-// believes reports whether to condense for a refusal of the plan as too long, and remembers the window that it names. It is not believed
-// if no model has that window, or our count of the prompt is far below it: but vendors count images and files in their own ways.
-func (ws *windows) believes(p *plan, refusal string) bool {
-	r, found, most := p.req, stated().FindStringSubmatch(refusal), p.req.limits.policy.Window
-	n, err := strconv.Atoi(strings.Join(found[min(1, len(found)):], ""))
-	absurd := found != nil && (err != nil || n < min(leastWindow, most) || r.media == 0 && n/cutRatio > p.tokens)
-	if found != nil && !absurd {
-		ws.state(r, n)
-	} else if absurd && r.g.causes.First("window "+r.t.upstream.Name, r.parsed.Model, r.s.Now()) {
-		r.s.Reports.Logger.Warn("a vendor refuses prompts as too long that are far shorter than any window: nothing is condensed for that",
-			"model", r.parsed.Model, "upstream", r.t.upstream.Name, "counted", p.tokens, "window", most, "refusal", plain.Clip(refusal))
+// named returns the window that a refusal of a prompt as too long names; 0 if it names none. It is absurd if no model has that window, or our
+// count of the prompt is far below it: but vendors count images and files in their own ways. Known is the window that was to be kept.
+func named(refusal string, counted, media, known int) (n int, absurd bool) {
+	found := stated().FindStringSubmatch(refusal)
+	if found == nil {
+		return 0, false
 	}
-	return !absurd
+	n, err := strconv.Atoi(strings.Join(found[1:], ""))
+	return n, err != nil || n < min(leastWindow, known) || media == 0 && n/cutRatio > counted
+}
+
+// remember keeps the window that a refusal of the plan names, or logs that it is absurd.
+func remember(p *plan, n int, absurd bool, refusal string) {
+	r := p.req
+	if n > 0 && !absurd {
+		r.g.windows.state(r, n)
+	} else if absurd && r.g.causes.First("window "+r.t.upstream.Name, r.parsed.Model, r.s.Now()) {
+		r.s.Reports.Logger.Warn("a vendor refuses prompts as too long that are far shorter than any window: nothing is condensed for that", "model",
+			r.parsed.Model, "upstream", r.t.upstream.Name, "counted", p.tokens, "window", r.limits.policy.Window, "refusal", plain.Clip(refusal))
+	}
 }
 
 // state remembers the window that a refusal of a request names. Then the model of a server has it, whatever was assumed.

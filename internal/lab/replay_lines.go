@@ -2,7 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"math"
 	"slices"
@@ -188,9 +187,4 @@ func replayLine(plays []*Played, draws *sampler) ReplayLine {
 }
 
 // WriteJSON writes r, indented by one space, with a final newline.
-func (r *ReplayReport) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(r)
-}
+func (r *ReplayReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }

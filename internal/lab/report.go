@@ -138,11 +138,13 @@ type Line struct {
 }
 
 // WriteJSON writes r, indented by one space, with a final newline.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 // ReadReport reads the output of [Report.WriteJSON].
@@ -158,11 +160,10 @@ func ReadReport(rd io.Reader) (*Report, error) {
 }
 
 func describe(name string, s *score.Session) SessionInfo {
-	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Hash: sessionHash(s), Said: saidHash(s)}
-	for i := range s.Messages {
-		info.Tokens += s.Messages[i].Tokens
+	return SessionInfo{
+		Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Tokens: core.TotalTokens(s.Messages),
+		Hash: sessionHash(s), Said: saidHash(s),
 	}
-	return info
 }
 
 // report returns the report on the finished sessions.

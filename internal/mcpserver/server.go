@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,21 +43,9 @@ const (
 )
 
 // RecallSchema is the JSON schema of the arguments of recall.
-const RecallSchema = `{"type":"object","additionalProperties":false,"properties":{
-	"what":{"type":["string","integer"],"maxLength":4000,"description":"m41 is a message, m41.2 its second result, m41-m47 a range; ` +
-	`or the ten digits after h: in a stub, with a + everything from there on; several, or the whole line or stub, work too"},
-	"of":{"type":"string","maxLength":40,"description":"six digits after of in the first line of the table with the number, to tell conversations apart"},
-	"file":{"type":"string","maxLength":1000,"description":"instead: a file's text as it is known now, by the end of its path"},
-	"at":{"type":["string","integer"],"maxLength":40,"description":"with file: as of this message"},
-	"changes":{"type":"boolean","description":"with file: its edits in order"},
-	"lines":{"type":["string","integer"],"maxLength":40,"description":"only these lines: 40-80, 40- or -80, counted from 1"},
-	"head":{"type":"integer","minimum":1,"description":"only the first lines, or with grep the first matches"},
-	"tail":{"type":"integer","minimum":1,"description":"only the last ones"},
-	"grep":{"type":"string","maxLength":1000,"description":"only lines that match this RE2 expression; alone, in the whole conversation"},
-	"tokens":{"type":"integer","minimum":1,"maximum":10000,"description":"how long the answer may be; default 5000"},
-	"offset":{"type":"integer","minimum":0,"description":"where to go on, as the page before said"},
-	"handle":{"type":"string","maxLength":4000,"description":"former name of what"},
-	"message":{"type":["string","integer"],"maxLength":200,"description":"former name of what"}}}`
+//
+//go:embed recall.json
+var RecallSchema string
 
 // A State is the conversation at one time.
 type State struct {

@@ -194,15 +194,13 @@ func errorLine(text string) string {
 	return oneLine(first, openLong*3/4) + " (" + oneLine(count, openLong/4) + ")"
 }
 
-var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
-
 // oneLine returns at most n bytes of s on one line, without text that a reader of the block could take for its end.
 func oneLine(s string, n int) string {
 	cut := len(s) > 4*n
 	if cut {
 		s = s[:4*n]
 	}
-	s = strings.Join(strings.FieldsFunc(colours().ReplaceAllString(strings.ToValidUTF8(s, ""), ""), func(r rune) bool {
+	s = strings.Join(strings.FieldsFunc(dialog.WithoutColours(strings.ToValidUTF8(s, "")), func(r rune) bool {
 		return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xa0
 	}), " ")
 	if len(s) > n {

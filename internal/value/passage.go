@@ -439,6 +439,9 @@ const (
 
 // opaque returns the first run of at least so many bytes of base64 or hexadecimal digits in s; 0, 0 if there is none.
 func opaque(s string, least int) (from, end int) {
+	if len(s) < least {
+		return 0, 0
+	}
 	seen, hex := uint8(0), true
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && (bytesOf[s[i]]&isWord != 0 || strings.IndexByte("+/=-", s[i]) >= 0) {

@@ -73,7 +73,7 @@ func (c *Conversation) next() string {
 // Troubles say what fails in the conversation, what that costs, and what to do; nothing if all is well.
 func (c *Conversation) Troubles() (all []string) {
 	add := func(f *session.Failing, what, cost, otherwise string) {
-		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(stats.Advice(f.Why), otherwise)))
+		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(stats.Advice(f.Status), otherwise)))
 	}
 	if c.Refused.Lasting() {
 		add(c.Refused, "the vendor does not answer", "the request is the agent's own", "see the agent's message")

@@ -291,7 +291,7 @@ const hurried = "too many requests waited for a condensation, or it took too lon
 // truncate condenses as fast as possible, in time proportional to the conversation.
 func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
 	r.Crowded()
-	p, err := r.Truncate(all, j, hurried)
+	p, err := r.Truncate(all, j, stats.Cause{Why: hurried})
 	if err == nil {
 		p.Hurried = true
 	}
@@ -299,11 +299,11 @@ func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
 }
 
 // Truncate only hides old messages, because the chain cannot condense for the given reason.
-func (r *Runner) Truncate(all context.Context, j *Job, why string) (*Prepared, error) {
+func (r *Runner) Truncate(all context.Context, j *Job, why stats.Cause) (*Prepared, error) {
 	ctx, cancel := context.WithTimeout(all, max(j.Owner.Deadline, usualDeadline))
 	defer cancel()
 	by := cmp.Or(j.Owner.Chain.first(), condense.Truncation)
-	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: why})
+	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: why.Why})
 	j.Turn.Profile, j.Turn.Mode = "", ""
 	p, err := j.Run(ctx, r.truncation, Whole)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/size"
@@ -180,6 +181,7 @@ type Failing struct {
 	Forced int       `json:"forced,omitempty"` // of these, epochs without which the vendor would refuse a request
 	Since  time.Time `json:"since"`
 	Why    string    `json:"why"` // the last time; without keys
+	Status int       `json:"status,omitempty"`
 }
 
 // Lasting reports whether epochs keep failing: a single failure is often followed by a success.
@@ -202,7 +204,7 @@ func (c *Claim) Failing() *Failing {
 }
 
 // Fail adds an epoch that could not begin, and returns all such.
-func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
+func (c *Claim) Fail(why stats.Cause, forced bool, now time.Time) Failing {
 	defer c.lock()()
 	a := About{}
 	if c.about != nil {
@@ -217,20 +219,20 @@ func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
 }
 
 // Again returns f, which may be nil, with another failure.
-func (f *Failing) Again(why string, now time.Time) *Failing {
+func (f *Failing) Again(why stats.Cause, now time.Time) *Failing {
 	next := *cmp.Or(f, &Failing{Since: now})
-	next.Count, next.Why = next.Count+1, why
+	next.Count, next.Why, next.Status = next.Count+1, why.Why, why.Status
 	return &next
 }
 
-// Refuse adds a request that the vendor did not answer. An empty text ends them; it reports whether there were any.
-func (c *Claim) Refuse(why string, now time.Time) bool {
+// Refuse adds a request that the vendor did not answer. No cause ends them; it reports whether there were any.
+func (c *Claim) Refuse(why stats.Cause, now time.Time) bool {
 	defer c.lock()()
-	if c.about == nil || why == "" && c.about.Refused == nil {
+	if c.about == nil || why == (stats.Cause{}) && c.about.Refused == nil {
 		return false
 	}
 	a := *c.about
-	if a.Refused = a.Refused.Again(why, now); why == "" {
+	if a.Refused = a.Refused.Again(why, now); why == (stats.Cause{}) {
 		a.Refused = nil
 	}
 	c.about = &a

@@ -45,29 +45,35 @@ type Unreachable struct {
 	Last     time.Time `json:"last"`
 }
 
-// Failure counts errors of a kind with the same cause. Reason is the most recent one.
+// A Cause is why something failed: a text for people, without keys, and the status of HTTP of the answer that said so; 0 if there was none.
+type Cause struct {
+	Why    string
+	Status int
+}
+
+// Error returns the text.
+func (c Cause) Error() string { return c.Why }
+
+// Failure counts errors of a kind with the same cause. Reason is the most recent one, and Status that of [Cause].
 type Failure struct {
 	Kind   string    `json:"kind"` // as in [Stats.Errors]
 	Count  int       `json:"count"`
 	Reason string    `json:"reason"` // without keys
+	Status int       `json:"status,omitempty"`
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"`
 }
 
-// Advice says what to do about a failure with this reason; empty if only the reason says it.
-func Advice(reason string) string {
-	code := statusIn().FindString(reason)
-	if strings.HasPrefix(code, "5") {
-		return "the vendor has a fault: later requests try again"
-	}
-	return advice[code]
+// Advice says what to do about a failure with this status; empty if only its reason says it.
+func Advice(status int) string {
+	const class = 100
+	return cmp.Or(advice[status], advice[status/class])
 }
 
-var advice = map[string]string{
-	"401": "check the key", "403": "check the key", "402": "the account needs credit", "429": "the vendor's limit is reached: wait, or use another model",
+var advice = map[int]string{
+	401: "check the key", 403: "check the key", 402: "the account needs credit", 429: "the vendor's limit is reached: wait, or use another model",
+	5: "the vendor has a fault: later requests try again", // of all from 500 on
 }
-
-var statusIn = plain.Pattern(`\b(?:40[123]|429|5[0-3][0-9])\b`)
 
 // AddFailure returns all with n added to the entry of the same kind and cause.
 func AddFailure(all []Failure, n *Failure) []Failure {
@@ -75,7 +81,7 @@ func AddFailure(all []Failure, n *Failure) []Failure {
 	switch {
 	case i >= 0:
 		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
-			all[i].Last, all[i].Reason = n.Last, n.Reason
+			all[i].Last, all[i].Reason, all[i].Status = n.Last, n.Reason, n.Status
 		}
 		if n.Since.Before(all[i].Since) {
 			all[i].Since = n.Since

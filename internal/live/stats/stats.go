@@ -143,9 +143,11 @@ func (c *Counters) Fault(kind string) {
 }
 
 // Failed counts an error and its cause, which may be any text.
-func (c *Counters) Failed(kind, reason string, now time.Time) {
+func (c *Counters) Failed(kind string, why Cause, now time.Time) {
 	c.Fault(kind)
-	c.Add(func(s *Stats) { s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(reason), now, now}) })
+	c.Add(func(s *Stats) {
+		s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(why.Why), why.Status, now, now})
+	})
 }
 
 // Epoch adds an epoch.

@@ -26,14 +26,6 @@ func configExplainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [KEY | --profile P --mode M]",
 		Short: "Explain what will happen, and where every value comes from",
-		Long: `explain shows the effect of the configuration. Without arguments: one line for each mode and profile. With --profile
-or --mode: every value there, its origin, how it was inherited, and the formula with its numbers. With KEY, such as
-threshold or profiles.local.window: its meaning, where it is set, and what overrides it. --window shows the numbers
-for another context window.`,
-		Example: `  condense config explain
-  condense config explain --mode architect --window 1000000
-  condense config explain threshold
-  condense config explain 'profiles."gpt-4.1"'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:

@@ -44,10 +44,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE|-...",
 		Short: "Report whether conversations are due, with every number",
-		Long: `check reports whether run would condense each file, with every number of the formula and the highest cost of
-language models for the providers of the chain. It changes nothing and calls no model.
-It exits with 0 if run would condense any of the files, with 3 if none.`,
-		Args: cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
+		Args:  cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {

@@ -30,17 +30,6 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume " + strings.Join(names, "|") + " [ID]",
 		Short: "Go on with a recorded session of an agent, condensed",
-		Long: `resume condenses a copy of a session that an agent recorded, and prints the command with which the agent goes on with the
-copy. Without ID it takes the session of the current folder that was written to last. The copy gets an
-ID of its own and is written where the agent looks for it; the file of the session is not changed. If the session is not
-due, no copy is made, the command for the session itself is printed, and the exit code is 3; --force condenses it anyway.
-
-CLAUDE_CONFIG_DIR, CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME and PI_CODING_AGENT_DIR are used as the agents use them. OpenCode
-keeps its sessions in a database: its own commands export the session and import the copy. Thinking is left out of a copy
-for Claude Code, OpenCode and pi, and its seal for Copilot CLI: models refuse it after a history that was changed.`,
-		Example: `  condense resume claude
-  condense resume codex 01a2059d-6294-7342-b6d4-aee303dcab90 --print
-  eval "$(condense resume claude --force)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A wait shows on a terminal for which provider and model a command waits, and since when, in one line that is
@@ -119,10 +120,7 @@ func (w *wait) show() {
 	if w.doing != "" {
 		line += ", " + w.doing
 	}
-	const widest = 78 // a longer line could not be overwritten
-	if utf8.RuneCountInString(line) > widest {
-		line = string([]rune(line)[:widest-1]) + "…"
-	}
+	line = plain.First(line, 77) // a longer line could not be overwritten
 	term.Printf(w.w, "\r%-*s", w.width, line)
 	w.width = utf8.RuneCountInString(line)
 }

@@ -24,16 +24,7 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs NAME|PATH",
 		Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
-		Long: `docs writes a page with a plugin's description of itself: its documentation, and its settings with types, defaults and
-allowed values. NAME is a provider of the configuration; it must be approved. PATH is a program that you wrote, which is
-run as 'plugin test' does, unapproved.
-
-With --as json the same is written as the manifest of a release, condense-plugin.json: 'condense plugin install' shows
-it before the program runs, and the abilities in it are the limit of what the program may do.`,
-		Example: `  condense plugin docs ./condense-tidy -o SETTINGS.md
-  condense plugin docs tidy
-  condense plugin docs ./plugin.py --folder . --as json -o condense-plugin.json`,
-		Args: cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
+		Args:  cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "markdown" && as != "json" {
 				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))

@@ -153,7 +153,7 @@ func causes(s *live.Stats) (lines []string, rest int) {
 			what = "the vendor refused"
 		}
 		line := fmt.Sprintf("%s: %s, %s", what, f.Reason, size.Plural(f.Count, "time"))
-		if advice := live.Advice(f.Reason); advice != "" {
+		if advice := live.Advice(f.Status); advice != "" {
 			line += ": " + advice
 		}
 		lines = append(lines, line)

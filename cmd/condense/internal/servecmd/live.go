@@ -30,20 +30,7 @@ func liveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "See and direct the conversations of running agents: condense now, undo, pause, protect",
-		Long: `live lists the conversations that went through the gateways of condense serve and condense wrap in the last hour. Its commands ask for something
-that is done with the next request of a conversation, whichever gateway gets it, and survive a restart.
-
-It reads and writes the store that the gateways share (serve.store). For a gateway on another machine, or with --store memory, name its admin
-address with --admin; the token is from the configuration (serve.token_env or serve.token_file). A gateway of this machine without one knows
-its user by a file in the user's folder for state.
-
-An ID can be shortened. Without one, the only running conversation is meant, or that of the Claude Code that runs the command, or the only one in
-this folder.`,
-		Example: `  condense live
-  condense live now
-  condense live undo 3kq7
-  condense live --output json`,
-		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
+		Args:  cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
 		},

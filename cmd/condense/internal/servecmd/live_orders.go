@@ -23,12 +23,7 @@ func (l *liveFlags) nowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "now [ID]",
 		Short: "Condense before the next request of a conversation",
-		Long: `now condenses a conversation before its next request, with the chain that its gateway would use, or the one that you name. If that asks a language
-model, the next request does not wait: the one after uses the result.`,
-		Example: `  condense live now
-  condense live now 3kq7 --target 20%
-  condense live now 3kq7 --provider slidingwindow`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := setTarget(cmd, target, &ask); err != nil {
 				return err
@@ -96,12 +91,7 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo [ID]",
 		Short: "Take the last condensation of a conversation back",
-		Long: `undo makes the next request send what would have been sent without the last condensation: the client's own history, or what an earlier condensation
-left. It first prints the cost in the vendor's cache, and asks. The conversation is not condensed again at once: only a full window, or
-'condense live now', does that.
-
-A model that binds its thinking to what was sent before it gets the messages back without its thinking since the condensation.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.with(cmd, func(d desk) error {
 				c, err := l.chosenOne(cmd, d, args)
@@ -171,11 +161,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect [ID] TEXT|MESSAGE",
 		Short: "Keep a text or a message verbatim in every condensation from now on",
-		Long: `protect keeps all messages with a text, or the message with a number, verbatim from now on, in every strategy. The numbers are shown by
-'condense live show': the place in the agent's own history. What is condensed already stays so until that is undone.`,
-		Example: `  condense live protect "never touch the migrations"
-  condense live protect 3kq7 12`,
-		Args: cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
+		Args:  cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := args[len(args)-1]
 			ask := control.Ask{Text: what}
@@ -190,7 +176,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	}
 	if !on {
 		name = "unprotect"
-		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "unprotect [ID] TEXT|MESSAGE", "End a protection", "", ""
+		cmd.Use, cmd.Short = "unprotect [ID] TEXT|MESSAGE", "End a protection"
 	}
 	cmd.Flags().BoolVar(&asText, "text", false, "a number is a text")
 	return cmd

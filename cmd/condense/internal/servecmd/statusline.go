@@ -42,9 +42,6 @@ It prints nothing if there is no such conversation.
 On standard input it reads the JSON that Claude Code gives its status line. Without that, it takes the conversation used last in the folder --dir,
 or in this folder. 'condense wrap --status' sets it for one run.
 --plugin prints a plugin for ` + strings.Join(metered(), " or ") + ` that shows the line there.`,
-		Example: `  condense wrap --status claude
-  condense statusline --plugin pi >~/.pi/agent/extensions/condense-meter.ts
-  tmux set -g status-right '#(condense statusline --dir "#{pane_current_path}")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if plugin != "" {
