@@ -96,7 +96,8 @@ func decode(data []byte, format string) (*Document, error) {
 	if err := c.Read(body, f); err != nil {
 		return nil, err
 	}
-	if at := rawjson.SkipSpace(body, 0); at < len(body) && body[at] != '[' && len(f.Journal.Messages()) == 0 && c.Name != "condense" && !c.Request {
+	begins := body[rawjson.SkipSpace(body, 0):]
+	if len(begins) > 0 && begins[0] != '[' && len(f.Journal.Messages()) == 0 && c.Name != "condense" && !c.Request {
 		f.Warn("a session without messages: %s has nothing that was said", seen(body))
 	}
 	if f.Origin != "" {

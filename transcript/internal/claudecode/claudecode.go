@@ -51,7 +51,8 @@ var Codec = codec.Codec{
 
 // Array is the format of claude -p --output-format json --verbose, and of programs that keep the lines of a session as one array.
 var Array = codec.Codec{
-	Name: "claudecode-array", Doc: "Claude Code's lines as a JSON array", Tool: "Claude Code as a JSON array", Vendor: codec.Anthropic, Read: read,
+	Name: "claudecode-array", Doc: "Claude Code's lines as a JSON array", Tool: "Claude Code as a JSON array",
+	Vendor: codec.Anthropic, Read: read,
 	Detect: func(data []byte) bool {
 		return isArray(data) && detectIn(rawjson.Elements(data[rawjson.SkipSpace(data, 0):]))
 	},

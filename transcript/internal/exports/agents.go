@@ -13,27 +13,28 @@ import (
 
 // Codecs are the formats, in the order of detection.
 var Codecs = []codec.Codec{
-	{
-		Name: "codex-exec", Doc: "Codex event stream: codex exec --json", Tool: "codex exec",
-		Detect: heads("thread.started", "type"), Read: read(lines, decodeExec),
-	},
-	{Name: "goose", Doc: "goose session: *.jsonl of old versions, or goose session export", Tool: "goose", Detect: detectGoose, Read: read(gooseRecords, decodeGoose)},
-	{Name: "cursor", Doc: "Cursor transcript: ~/.cursor/projects/*/agent-transcripts/*.jsonl", Tool: "Cursor", Detect: detectCursor, Read: read(cursorRecords, decodeCursor)},
-	{Name: "vscode", Doc: "VS Code chat: workspaceStorage/*/chatSessions/*.json or .jsonl", Tool: "VS Code", Detect: detectVSCode, Read: read(vscodeRequests, decodeVSCode)},
-	{Name: "openhands", Doc: "OpenHands events: a trajectory, or lines", Tool: "OpenHands", Detect: detectOpenHands, Read: read(openHandsEvents, decodeOpenHands)},
-	{Name: "swe-agent", Doc: "SWE-agent trajectory: *.traj", Tool: "SWE-agent", Detect: detectSWE, Read: read(list("history"), decodeSWE)},
+	row("codex-exec", "Codex event stream: codex exec --json", "codex exec", detectExec, read(lines, decodeExec)),
+	row("goose", "goose session: *.jsonl of old versions, or an export", "goose", detectGoose, read(gooseRecords, decodeGoose)),
+	row("cursor", "Cursor transcript: agent-transcripts/*.jsonl or .txt", "Cursor", detectCursor, read(cursorRecords, decodeCursor)),
+	row("vscode", "VS Code chat: chatSessions/*.json or .jsonl", "VS Code", detectVSCode, read(vscodeRequests, decodeVSCode)),
+	row("openhands", "OpenHands events: a trajectory, or lines", "OpenHands", detectOpenHands, read(openHandsEvents, decodeOpenHands)),
+	row("swe-agent", "SWE-agent trajectory: *.traj", "SWE-agent", detectSWE, read(list("history"), decodeSWE)),
+	row("chatgpt", "ChatGPT export: one conversation", "ChatGPT", has("mapping"), read(chatgptNodes, decodeChatGPT)),
+	row("claude-ai", "Claude.ai export: one conversation", "Claude.ai", has("chat_messages"), read(claudeMessages, decodeClaude)),
+	row("specstory", "SpecStory history: .specstory/history/*.md", "SpecStory", detectSpec, read(specSections, decodeSpec)),
 }
 
-// heads returns whether one of the first lines has value as its member name.
-func heads(value, name string) func([]byte) bool {
-	return func(data []byte) bool {
-		for raw := range jsonl.Head(data, 8) {
-			if text(raw, name) == value {
-				return true
-			}
+func row(name, doc, tool string, detect func([]byte) bool, read func([]byte, *codec.File) error) codec.Codec {
+	return codec.Codec{Name: name, Doc: doc, Tool: tool, Detect: detect, Read: read}
+}
+
+func detectExec(data []byte) bool {
+	for raw := range jsonl.Head(data, 8) {
+		if text(raw, "type") == "thread.started" {
+			return true
 		}
-		return false
 	}
+	return false
 }
 
 // Events of codex exec: {"type": "item.completed", "item": {"id": …, "type": "agent_message", "text": …}}. The prompt is not among them.
@@ -98,12 +99,11 @@ func decodeGoose(r *reader, raw []byte) error {
 	if inner := at(raw, "message"); rawjson.IsObject(inner) {
 		m = inner
 	}
-	role := core.Role(text(m, "role"))
-	if role != core.RoleUser && role != core.RoleAssistant || at(m, "metadata", "agentVisible") != nil && !rawjson.IsTrue(at(m, "metadata", "agentVisible")) {
+	role, no := core.Role(text(m, "role")), func(name string) bool { return string(at(m, "metadata", name)) == "false" }
+	if role != core.RoleUser && role != core.RoleAssistant || no("agentVisible") {
 		return nil // about the session, or hidden by a compaction
 	}
-	shown := at(m, "metadata", "userVisible")
-	return r.add(raw, text(m, "id"), seconds(at(m, "created")), shown != nil && !rawjson.IsTrue(shown), role, r.content(at(m, "content"))...)
+	return r.add(raw, text(m, "id"), seconds(at(m, "created")), no("userVisible"), role, r.content(at(m, "content"))...)
 }
 
 // Cursor writes {"role": "user", "message": {"content": [{"type": "text", "text": "<timestamp>…</timestamp>\n<user_query>\n…"}]}}, without
@@ -139,11 +139,7 @@ func decodeCursor(r *reader, raw []byte) error {
 	if rawjson.IsObject(raw) {
 		role := core.Role(text(raw, "role"))
 		if role == core.RoleUser {
-			said := ""
-			for block := range rawjson.Elements(at(raw, "message", "content")) {
-				said += text(block, "text")
-			}
-			return cursorUser(r, raw, said)
+			return cursorUser(r, raw, joined(r.content(at(raw, "message", "content"))))
 		}
 		r.pairs.Turn()
 		return r.add(raw, "", rawjson.Time(nil), false, core.RoleAssistant, r.content(at(raw, "message", "content"))...)
@@ -257,14 +253,13 @@ func decodeOpenHands(r *reader, raw []byte) error {
 	case kind == "MessageEvent":
 		role, parts = core.Role(text(raw, "llm_message", "role")), r.content(at(raw, "llm_message", "content"))
 	case kind == "ActionEvent":
-		parts = append(r.content(at(raw, "thought")), r.call(text(raw, "tool_call", "id"), text(raw, "tool_call", "name"), []byte(text(raw, "tool_call", "arguments"))))
+		c := at(raw, "tool_call")
+		parts = append(r.content(at(raw, "thought")), r.call(text(c, "id"), text(c, "name"), []byte(text(c, "arguments"))))
 	case kind == "AgentErrorEvent":
 		parts = []core.Part{r.result(id, "", true, at(raw, "error"))}
-	case strings.HasSuffix(kind, "Event") || at(raw, "observation", "content") != nil:
-		parts = []core.Part{r.result(id, text(raw, "tool_name"), rawjson.IsTrue(at(raw, "observation", "is_error")), at(raw, "observation", "content"))}
-		if at(raw, "observation") == nil {
-			return nil // a state, a pause
-		}
+	case kind == "ObservationEvent":
+		said := at(raw, "observation")
+		parts = []core.Part{r.result(id, text(raw, "tool_name"), rawjson.IsTrue(at(said, "is_error")), at(said, "content"))}
 	case action == "system":
 		role, parts = core.RoleSystem, r.content(at(raw, "args", "content"))
 	case action == "message":
