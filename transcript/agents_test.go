@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,7 +95,7 @@ func outlineParts(parts []core.Part) string {
 func TestAgentViews(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
-	for _, format := range append(slices.Clone(agents), "wire") {
+	for _, format := range slices.Concat(agents, []string{"wire"}, slices.Sorted(maps.Keys(readOnly))) {
 		all := files(t, format)
 		names := make([]string, 0, len(all))
 		for name := range all {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -15,6 +16,7 @@ import (
 	"github.com/condensehq/condense/transcript/internal/condense"
 	"github.com/condensehq/condense/transcript/internal/converse"
 	"github.com/condensehq/condense/transcript/internal/copilot"
+	"github.com/condensehq/condense/transcript/internal/exports"
 	"github.com/condensehq/condense/transcript/internal/gemini"
 	"github.com/condensehq/condense/transcript/internal/geminiapi"
 	"github.com/condensehq/condense/transcript/internal/openai"
@@ -28,10 +30,11 @@ import (
 
 // codecs are all formats, the most specific first: detection takes the first that accepts the file. docs/architecture.md says how
 // to add one.
-var codecs = []codec.Codec{
+var codecs = slices.Concat([]codec.Codec{
 	condense.Codec,
 	gemini.Qwen,
 	claudecode.Codec,
+	claudecode.Array,
 	codex.Codec,
 	pi.Codec,
 	copilot.Codec,
@@ -44,8 +47,7 @@ var codecs = []codec.Codec{
 	converse.Codec,
 	openai.Codec,
 	anthropic.Codec,
-	aider.Codec,
-}
+}, exports.Codecs, []codec.Codec{aider.Codec})
 
 // A Format is a way to store a conversation.
 type Format struct {

@@ -75,7 +75,7 @@ var closer = map[string]string{
 var strangers = [][]string{
 	{
 		"claudecode", "codex", "pi", "copilot", "aider", "opencode", "gemini", "roo", "trace", "responses", "geminiapi", "openai", "anthropic",
-		"converse", "condense",
+		"converse", "condense", "exports",
 	},
 	{"providers/smart", "providers/native", "providers/slidingwindow", "providers/internal/vendor"},
 	{"filecmd", "configcmd", "plugincmd", "comparecmd", "servecmd"},

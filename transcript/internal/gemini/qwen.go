@@ -126,8 +126,8 @@ func qwenBranch(rows []jsonl.Row, f *codec.File) []bool {
 
 // decodeQwen returns the messages of the line raw; none if it is not sent.
 func decodeQwen(raw []byte) ([]core.Message, *syntax.Error) {
-	message, kind, subtype := rawjson.Field(raw, "message"), rawjson.Text(rawjson.Field(raw, "type")), rawjson.Text(rawjson.Field(raw, "subtype"))
-	if message == nil || kind == "system" || subtype == "realtime_message" || subtype == "code_mode_tool_result" {
+	message, subtype := rawjson.Field(raw, "message"), rawjson.Text(rawjson.Field(raw, "subtype"))
+	if message == nil || rawjson.Text(rawjson.Field(raw, "type")) == "system" || subtype == "realtime_message" || subtype == "code_mode_tool_result" {
 		return nil, nil
 	}
 	all, bad := decodeContent(raw, message)
@@ -215,8 +215,8 @@ func writeQwen(f *codec.File, out *codec.Output) error {
 			contents[i] = w.content(&view[i])
 			w.writer.when = view[i].Time
 		}
-		w.add("system", `"subtype":"chat_compression","systemPayload":{"info":{"originalTokenCount":0,"newTokenCount":0,"compressionStatus":1},"compressedHistory":?}`,
-			rawjson.Array(contents))
+		w.add("system", `"subtype":"chat_compression","systemPayload":{"info":{"originalTokenCount":0,"newTokenCount":0,"compressionStatus":1},`+
+			`"compressedHistory":?}`, rawjson.Array(contents))
 		return nil
 	}
 	for i := range view[len(old):] {

@@ -19,6 +19,21 @@ type Row struct {
 	Line int    // the first is 1
 }
 
+// Array returns the objects of data, a JSON array of what a file of lines has.
+func Array(data []byte) (all []Row, _ []codec.Warning, err error) {
+	if bad := syntax.Validate(data); bad != nil {
+		return nil, nil, bad
+	}
+	for raw := range rawjson.Elements(data[rawjson.SkipSpace(data, 0):]) {
+		at := rawjson.Offset(data, raw)
+		if !rawjson.IsObject(raw) {
+			return nil, nil, &syntax.Error{Offset: at, Found: syntax.Describe(raw), Want: "an array of objects"}
+		}
+		all = append(all, Row{Raw: raw, At: at, Line: 1 + bytes.Count(data[:at], []byte("\n"))})
+	}
+	return all, nil, nil
+}
+
 // Rows returns the objects of data, which has one on every line. Programs append to such
 // files, and the results of crashes are repaired and reported: if a program was killed, the
 // last line may be incomplete and is left out; if two wrote at a time, a line break may be

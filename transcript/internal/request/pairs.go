@@ -67,3 +67,6 @@ func ToolNames(f *codec.File) map[string]string {
 	}
 	return names
 }
+
+// Open reports whether a call waits for its result.
+func (p *Pairs) Open() bool { return len(p.open) > 0 }
