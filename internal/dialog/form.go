@@ -104,7 +104,7 @@ type words struct {
 
 type sought struct {
 	text string
-	of   uint64 // the bits of what the word stands for
+	of   uint64 // the bits of its expressions
 }
 
 func (w *words) add(of uint64, list ...string) {
@@ -117,7 +117,7 @@ func (w *words) add(of uint64, list ...string) {
 // pair is the same for letters in upper and lower case.
 func pair(text string, i int) int { return int(text[i]%32)*32 + int(text[i+1]%32) }
 
-// in returns the bits of the words that text holds.
+// in returns the bits of the words in text.
 func (w *words) in(text string) (of uint64) {
 	for i := range len(text) - 1 {
 		if !w.pairs[pair(text, i)] {

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/search"
@@ -420,7 +421,7 @@ func (s *searching) search(ctx context.Context, st *State, in *searchArgs) ([]st
 	var b strings.Builder
 	fmt.Fprintf(&b, "[condense search: %s; old content of this conversation, %s; call recall with a number or handle and lines for the full text]\n", size.Plural(all, "piece")+" with some of the words or next to one, best first", notSaid)
 	for _, h := range hits {
-		fmt.Fprintf(&b, "- %s: lines %d-%d of %d, about %s", where(h.Piece), h.Lines.From, h.Lines.To, recall.CountLines(h.Piece.Text()),
+		fmt.Fprintf(&b, "- %s: lines %d-%d of %d, about %s", where(h.Piece), h.Lines.From, h.Lines.To, dialog.CountLines(h.Piece.Text()),
 			size.Plural((len(h.Piece.Text())+perToken-1)/perToken, "token"))
 		if h.Other > 0 {
 			fmt.Fprintf(&b, " (and %s)", size.Plural(h.Other, "other passage"))
