@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A chat of VS Code: {"requests": [{"message": {"text": …}, "response": [ … ], "result": {"metadata": {"toolCallRounds": [{"response": …,

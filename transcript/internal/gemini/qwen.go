@@ -11,13 +11,13 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/convert"
+	"github.com/condensehq/condense/internal/codec/request"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/convert"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
-	"github.com/condensehq/condense/transcript/internal/request"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // Qwen is the format of Qwen Code, a descendant of Gemini CLI: ~/.qwen/projects/PROJECT/chats/ID.jsonl has a line for every event,

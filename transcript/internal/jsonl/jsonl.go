@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A Row is a line of a JSONL file that holds a JSON object.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // Decode returns the parts of the value of "content": a string, an array of

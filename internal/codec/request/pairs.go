@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/internal/codec"
 )
 
 // Pairs names the calls of a conversation in an API in which they have no IDs, or need none: a result answers the

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // messagesIn returns the raw array of messages of a JSON file; nil if it has none.
