@@ -5,6 +5,7 @@ package settings
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -183,8 +184,7 @@ func object(v *hujson.Value) *hujson.Object {
 
 func quote(v any) string {
 	text, _ := rawjson.Encode(v) // a string or number: no error
-	return strings.TrimSuffix(string(text), "
-")
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func splice(text []byte, from, to int, with string) []byte {
