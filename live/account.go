@@ -18,7 +18,6 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -96,10 +95,10 @@ func (r *resolved) asksClient() bool {
 func (p *plan) postpone() {
 	later := p.postponed
 	p.postponed = nil
-	if later == nil || p.req.claim == nil || !p.req.claim.Mine || p.epoch != nil || p.req.claim.Busy() {
+	if later == nil || p.req.lease == nil || !p.req.lease.Mine || p.epoch != nil || p.req.lease.Busy() {
 		return
 	}
-	leave, ok := p.req.g.preparing.Try(p.req.payer(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := p.req.g.preparing.Try(p.req.tenant(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
 	if ok {
 		later.j, later.leave = p.job(later.d, later.overflow), leave
 		p.postponed = later
@@ -312,9 +311,9 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	price, _ := r.tariff.prices(p.tokens)
 	expected := float64(p.tokens)*price.read + float64(n.question)*price.input + float64(n.most)*price.output
 	r.paid(cost, 0)
-	r.g.stats.Add(func(s *stats.Stats) {
+	r.g.stats.Add(func(s *Stats) {
 		if s.Accounts == nil {
-			s.Accounts = &stats.Accounts{}
+			s.Accounts = &Accounts{}
 		}
 		sum := s.Accounts
 		sum.Asked++
@@ -351,7 +350,7 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 		r.g.measure(m, cost, tenant, telemetry.ModelKey.String(r.modelName()))
 	}
 	r.g.measure(&telemetry.Saved, -cost, tenant)
-	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.claim.Conversation, "tokens", a.Input, "outcome", outcome)
+	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.lease.Conversation, "tokens", a.Input, "outcome", outcome)
 	r.s.Reports.Logger.InfoContext(r.g.life, "account by the agent's own model", "agent", r.from.agent.Name, "model", r.parsed.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
 		time.Since(n.began).Milliseconds())

@@ -14,7 +14,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
@@ -59,7 +58,7 @@ func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.payer, cut)}
+	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.tenant, cut)}
 	patience := time.AfterFunc(k.g.patience, cut)
 	defer patience.Stop()
 	f.data, err = payload.ReadHeld(readerFunc(func(p []byte) (int, error) {
@@ -157,7 +156,7 @@ func (k *socket) admitted(s *settings) error {
 	if status == 0 {
 		return nil
 	}
-	w := (&lane{k: k}).writer()
+	w := (&stream{k: k}).writer()
 	v := k.g.admit(w, k.r, s, &t) // it says so
 	defer v.end()
 	if v.leave != nil { // the token is accepted again
@@ -177,14 +176,14 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 	}
 	k.g.countBytes(k.who, len(data))
 	if clientEvents[event] {
-		w := (&lane{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
+		w := (&stream{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
 		v := k.g.admit(w, k.r, s, &t)
 		defer v.end()
 		if v.leave == nil {
 			return w.finish()
 		}
 		v.leave()
-		k.g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+		k.g.stats.Add(func(s *Stats) { s.Requests++ })
 	}
 	if event != "response.processed" { // it may add to the answers in progress
 		for _, l := range k.all() {
@@ -211,7 +210,7 @@ func (k *socket) extra(event []byte) {
 	}
 	e := &exchange{req: r, plan: &plan{req: r}}
 	e.watcher, e.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
-	_, _ = e.watcher.sink.Write(stream(event))
+	_, _ = e.watcher.sink.Write(sse(event))
 	e.count(e.watcher.answer())
 }
 

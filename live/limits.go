@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/job"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
@@ -138,8 +137,8 @@ func Due(g *Gateway, agent, model string) (at, window int, known bool) {
 // own returns what the request's agent knows about its model.
 func (r *request) own() agents.Limit {
 	if r.s.Agent != nil {
-		if l := r.s.Agent(r.parsed.Model, r.tariff.listed); l != (agents.Limit{}) {
-			return l
+		if l := r.s.Agent(r.parsed.Model, r.tariff.listed); l != (AgentLimit{}) {
+			return agents.Limit(l)
 		}
 	}
 	if r.from.agent == nil {
@@ -192,7 +191,7 @@ func (b *binding) has(r *request) bool {
 func (b *binding) add(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil || len(b.of) >= stats.MostWindows {
+	if b.of == nil || len(b.of) >= mostWindows {
 		b.of = map[windowKey]bool{}
 	}
 	b.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}] = true

@@ -18,7 +18,6 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/live/internal/payload"
@@ -39,7 +38,7 @@ type windowKey struct{ base, model string }
 
 // A modelWindow is a model's window with the progress of asking the server. It is guarded by windows.mu.
 type modelWindow struct {
-	stats.Window
+	shown Window
 
 	most  int  // the longest prompt that the server has taken, by its count
 	cuts  int  // prompts without media that it has cut at that length, each of another size
@@ -96,7 +95,7 @@ func askedWindow(r *request, assumed int) int {
 		return cmp.Or(r.tariff.listed, assumed)
 	}
 	wait := latestAgain
-	if w.From != stats.WindowServer && w.times < 10 { //nolint:mnd // then it is longer
+	if w.shown.From != WindowServer && w.times < 10 { //nolint:mnd // then it is longer
 		wait = min(wait, soonestAgain<<w.times)
 	}
 	if now := r.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
@@ -106,8 +105,8 @@ func askedWindow(r *request, assumed int) int {
 		r.g.background.Go(func() { r.g.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
-	if w.From == stats.WindowServer || w.From == stats.WindowUsual && w.times > 1 && !w.under {
-		return w.Tokens
+	if w.shown.From == WindowServer || w.shown.From == WindowUsual && w.times > 1 && !w.under {
+		return w.shown.Tokens
 	}
 	return cmp.Or(r.tariff.listed, assumed)
 }
@@ -144,8 +143,8 @@ func (ws *windows) state(r *request, n int) {
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && (w.From != stats.WindowServer || n < w.Tokens) {
-		w.Tokens, w.From = n, stats.WindowRefusal
+	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && (w.shown.From != WindowServer || n < w.shown.Tokens) {
+		w.shown.Tokens, w.shown.From = n, WindowRefusal
 	}
 }
 
@@ -154,8 +153,8 @@ func (ws *windows) statedOf(r *request) int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if u := r.t.upstream; u != nil {
-		if w := ws.of[windowKey{u.Base.String(), r.parsed.Model}]; w != nil && w.From == stats.WindowRefusal {
-			return w.Tokens
+		if w := ws.of[windowKey{u.Base.String(), r.parsed.Model}]; w != nil && w.shown.From == WindowRefusal {
+			return w.shown.Tokens
 		}
 	}
 	return 0
@@ -164,11 +163,11 @@ func (ws *windows) statedOf(r *request) int {
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
 func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	w := ws.of[k]
-	if w == nil && len(ws.of) < stats.MostWindows {
+	if w == nil && len(ws.of) < mostWindows {
 		if ws.of == nil {
 			ws.of = map[windowKey]*modelWindow{}
 		}
-		w = &modelWindow{Window: stats.Window{Upstream: upstream, Model: k.model}}
+		w = &modelWindow{shown: Window{Upstream: upstream, Model: k.model}}
 		ws.of[k] = w
 	}
 	return w
@@ -249,23 +248,23 @@ func (ws *windows) listedFor(r *request) int {
 
 // unknown notes that no source has the window, and logs that once. The caller holds windows.mu.
 func (w *modelWindow) unknown(log *slog.Logger, assumed int) {
-	w.Tokens, w.From = assumed, stats.WindowNotKnown
+	w.shown.Tokens, w.shown.From = assumed, WindowNotKnown
 	if w.said {
 		return
 	}
 	w.said = true
 	log.Warn("the window of a model is not known: conversations are condensed for the window of the profile, which may be too large",
-		"model", w.Model, "upstream", w.Upstream, "assumed", assumed, "remedy", w.Remedy())
+		"model", w.shown.Model, "upstream", w.shown.Upstream, "assumed", assumed, "remedy", w.shown.Remedy())
 }
 
 // askWindow asks a server for the window of a model, and stores the answer in w.
 func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, known, assumed int, log *slog.Logger) {
-	tokens, from := 0, ""
+	tokens, usual := 0, false
 	err := g.safely("window", func() error {
 		ctx, cancel := context.WithTimeout(g.life, patienceWithServer)
 		defer cancel()
 		if u.Private(ctx) {
-			tokens, from = u.AskWindow(ctx, model)
+			tokens, usual = u.AskWindow(ctx, model)
 		}
 		return nil
 	})
@@ -275,18 +274,22 @@ func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, 
 	switch {
 	case err != nil || g.life.Err() != nil:
 	case tokens > 0:
-		if w.Tokens != tokens || w.From != from {
-			if from == WindowUsual {
+		from := WindowServer
+		if usual {
+			from = WindowUsual
+		}
+		if w.shown.Tokens != tokens || w.shown.From != from {
+			if usual {
 				log.Warn("the server does not tell the window of a model: Ollama's usual one is assumed; set num_ctx, or the window",
 					"model", model, "upstream", u.Name, "window", tokens, "remedy", (&Window{Model: model, From: WindowNotKnown}).Remedy())
 			} else {
 				log.Info("the server tells the window of a model", "model", model, "upstream", u.Name, "window", tokens, "from", from)
 			}
 		}
-		w.Tokens, w.From = tokens, from
-	case w.From == stats.WindowServer, w.From == stats.WindowRefusal: // the server does not answer now
+		w.shown.Tokens, w.shown.From = tokens, from
+	case w.shown.From == WindowServer, w.shown.From == WindowRefusal: // the server does not answer now
 	case known > 0:
-		w.Tokens, w.From = known, ""
+		w.shown.Tokens, w.shown.From = known, ""
 	default:
 		w.unknown(log, assumed)
 	}
@@ -316,7 +319,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		ours = e.plan.original
 	}
 	ours -= r.media
-	was := r.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
+	was := r.lease.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
 		float64(ours) >= stillRatio*float64(a.Input)
 	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
@@ -325,48 +328,48 @@ func (e *exchange) truncated(a wire.Answer) bool {
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name)
 	if w == nil {
-		w = &modelWindow{Window: stats.Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
+		w = &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
 	}
 	if a.Input > w.most+w.most/10 { // it holds more than was known
-		w.most, w.cuts, w.Holds = a.Input, 0, 0
+		w.most, w.cuts, w.shown.Holds = a.Input, 0, 0
 	}
 	if !cut {
 		return false
 	}
-	first := !ws.cut[r.claim.Conversation]
+	first := !ws.cut[r.lease.Conversation]
 	if len(ws.cut) >= mostCut || ws.cut == nil {
 		ws.cut = map[string]bool{}
 	}
-	ws.cut[r.claim.Conversation] = true
-	if grown := ours - w.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
+	ws.cut[r.lease.Conversation] = true
+	if grown := ours - w.shown.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
 		w.cuts++
 	}
-	w.Truncated++
-	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, r.limits.policy.Window)
+	w.shown.Truncated++
+	w.shown.Taken, w.shown.Counted, w.shown.Tokens = a.Input, ours, cmp.Or(w.shown.Tokens, r.limits.policy.Window)
 	r.g.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(r.t.who.Tenant), telemetry.ModelKey.String(r.modelName()))
-	log := r.s.Reports.Logger.With("model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", r.limits.policy.Window)
+	log := r.s.Reports.Logger.With("model", w.shown.Model, "upstream", w.shown.Upstream, "taken", a.Input, "counted", ours, "window", r.limits.policy.Window)
 	if first {
 		log.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest")
 	}
 	// One count proves no window: ours or the server's may be wrong.
-	if w.Holds == 0 && w.cuts > 1 && w.most >= leastWindow {
-		w.Holds = w.most
-		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.Remedy())
+	if w.shown.Holds == 0 && w.cuts > 1 && w.most >= leastWindow {
+		w.shown.Holds = w.most
+		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.shown.Remedy())
 	}
 	return true
 }
 
 // known returns the windows to show in the status, sorted by upstream and model.
-func (ws *windows) known() []stats.Window {
+func (ws *windows) known() []Window {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	var all []stats.Window
+	var all []Window
 	for _, w := range ws.of {
-		if w.From != "" || w.Truncated > 0 {
-			all = append(all, w.Window)
+		if w.shown.From != "" || w.shown.Truncated > 0 {
+			all = append(all, w.shown)
 		}
 	}
-	slices.SortFunc(all, func(a, b stats.Window) int {
+	slices.SortFunc(all, func(a, b Window) int {
 		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Model, b.Model))
 	})
 	return all

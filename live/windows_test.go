@@ -286,7 +286,7 @@ func TestAgentsLimits(t *testing.T) {
 		if _, _, err := c.Step(t.Context()); err != nil {
 			t.Fatalf("%s, %s: %v", test.agent, test.model, err)
 		}
-		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		all, err := g.Controller().Conversations(t.Context(), time.Time{})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%s, %s: %d conversations, %v", test.agent, test.model, len(all), err)
 		}
@@ -360,6 +360,7 @@ func TestListedWindows(t *testing.T) {
 
 // TestRefusalNamesTheWindow: the window of a model that nobody knows is in the vendor's first refusal, so that there is no second one.
 func TestRefusalNamesTheWindow(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Gemini} {
 		v := upstream.New(upstream.Options{Window: 60_000, Script: upstream.Loop(60, 8000, nil)})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
@@ -60,7 +61,7 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 		return 0, ctx.Err()
 	}
 	w := &sessionWork{run: r, session: s, counter: counter, hash: sessionHash(s)}
-	if w.set = it.Canaries; w.set != "" {
+	if w.set = canary.Set(it.Canaries); w.set != "" {
 		return w.priceCanaries(ctx, it.Name, p, silent)
 	}
 	cuts := score.Cuts(s, counter)

@@ -50,10 +50,7 @@ type ReplayLine struct {
 
 // conclude sorts the plays and derives the lines.
 func (r *ReplayReport) conclude() {
-	rank, tariff := map[string]int{}, map[string]int{}
-	for i := range r.Policies {
-		rank[r.Policies[i].Name] = i
-	}
+	rank, tariff := ranks(r.Policies), map[string]int{}
 	for i := range r.Tariffs {
 		tariff[r.Tariffs[i].Name] = i
 	}

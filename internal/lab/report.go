@@ -247,11 +247,17 @@ func (r *Report) dropCopies() {
 	r.sort()
 }
 
-func (r *Report) sort() {
+// ranks are the places of strategies or policies in a list.
+func ranks(list []StrategyInfo) map[string]int {
 	rank := map[string]int{}
-	for i := range r.Strategies {
-		rank[r.Strategies[i].Name] = i
+	for i := range list {
+		rank[list[i].Name] = i
 	}
+	return rank
+}
+
+func (r *Report) sort() {
+	rank := ranks(r.Strategies)
 	budget := map[string]int{}
 	for i, b := range r.Budgets {
 		budget[b] = i

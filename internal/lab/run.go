@@ -193,7 +193,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		out.spent = spentBy(s, counter)
 	}
 	w := &sessionWork{run: r, session: s, counter: counter, hash: out.info.Hash}
-	if w.set = it.Canaries; w.set != "" {
+	if w.set = canary.Set(it.Canaries); w.set != "" {
 		out.info.Hash, out.info.Said = string(w.set)+":"+out.info.Hash, string(w.set)+":"+out.info.Said
 		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
 			out.skipped = tooShort(out.planted)

@@ -219,7 +219,7 @@ func takeFaults(w *choice, lines core.Span, limit float64) {
 // takeReason keeps the first of the lines that gives the reason of a failure.
 func takeReason(w *choice, lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
-		if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
+		if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && hasWord(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
 			w.takeLine(l, limit)
 			return
 		}

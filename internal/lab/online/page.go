@@ -14,6 +14,7 @@ import (
 	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -23,7 +24,7 @@ var files embed.FS
 
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"visible": report.Visible, "group": size.Group, "usd": usd, "advice": live.Advice,
+		"visible": report.Visible, "group": size.Group, "usd": usd, "advice": control.Advice,
 		"reasons": func() map[decide.Reason]string { return decide.Reasons },
 	}).ParseFS(files, "pages/*.html"))
 })

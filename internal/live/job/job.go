@@ -1,5 +1,5 @@
 // Package job condenses: a [Job] is a condensation with all that it needs, and a [Runner] runs it, for a request that
-// waits or in the background, with the chain of the profile or one that stands in.
+// waits or in the background, with the chain of the profile or its fallback.
 package job
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/transcript"
 )
@@ -55,7 +55,7 @@ type Job struct {
 
 // An Owner is the caller that a condensation is made for, with its mode, deadline and chain.
 type Owner struct {
-	Payer    string        // the tenant, or without tokens the credential
+	Tenant   string        // the tenant, or without tokens the credential
 	Mode     string        // or the profile if there is no mode
 	Deadline time.Duration // for a request that waits
 	Chain    *Learned
@@ -68,12 +68,12 @@ type asker interface {
 	Forget()
 }
 
-// A Trace is left by attempts for the chain that stands in.
+// A Trace is left by attempts for the fallback chain.
 type Trace struct {
-	Named   bool        // a provider's failure was counted, so the fault needs no other count
-	instead stats.Cause // why the profile's chain failed
-	asker   string      // the provider of the profile's chain that would have asked a language model
-	unsure  bool        // a provider could not tell whether it would
+	Named   bool   // a provider's failure was counted, so the fault needs no other count
+	instead Cause  // why the profile's chain failed
+	asker   string // the provider of the profile's chain that would have asked a language model
+	unsure  bool   // a provider could not tell whether it would
 }
 
 // Pins returns the IDs of messages of a view that must stay unchanged because the caller says so. With all, it
@@ -236,17 +236,26 @@ const leastRatio, mostRatio = 0.2, 5
 // A Maker is the provider that made a view, and the reason if another one should have made it.
 type Maker struct {
 	Provider, Outcome string
-	setback           stats.Cause // the first failure of a provider
-	Cause             stats.Cause // empty unless the provider stood in for another one
-	Lost              int         // tokens of the user's words that the view does not have any more
+	setback           Cause // the first failure of a provider
+	Cause             Cause // empty unless the provider stood in for another one
+	Lost              int   // tokens of the user's words that the view does not have any more
 }
 
+// A Cause is why something failed: a text for people, without keys, and the status of HTTP of the answer that said so; 0 if there was none.
+type Cause struct {
+	Why    string
+	Status int
+}
+
+// Error returns the text.
+func (c Cause) Error() string { return c.Why }
+
 // CauseOf returns the cause that an error names, with the status of a model's refusal.
-func CauseOf(err error) stats.Cause {
-	c := stats.Cause{Why: stats.Shown(err.Error())}
+func CauseOf(err error) Cause {
+	c := Cause{Why: secret.Safe(err.Error())}
 	if refusal := (*remote.Error)(nil); errors.As(err, &refusal) {
 		c.Status = refusal.Status
-	} else if named := (stats.Cause{}); errors.As(err, &named) {
+	} else if named := (Cause{}); errors.As(err, &named) {
 		c.Status = named.Status
 	}
 	return c
@@ -259,13 +268,13 @@ func makerOf(r *condense.Report) Maker {
 		a := &r.Attempts[i]
 		switch {
 		case a.Err != nil:
-			why := a.Provider + " " + string(a.Outcome) + ": " + stats.Shown(a.Reason)
-			m.setback = cmp.Or(m.setback, stats.Cause{Why: why, Status: CauseOf(a.Err).Status})
+			why := a.Provider + " " + string(a.Outcome) + ": " + secret.Safe(a.Reason)
+			m.setback = cmp.Or(m.setback, Cause{Why: why, Status: CauseOf(a.Err).Status})
 		case a.Outcome == core.OutcomeApplied, a.Outcome == core.OutcomeInsufficient:
 			m.Provider, m.Outcome = a.Provider, string(a.Outcome)
 			if m.Cause = m.setback; m.Cause.Why == "" && i > 0 && a.Provider == condense.Truncation {
 				last := &r.Attempts[i-1]
-				m.Cause.Why = last.Provider + " " + string(last.Outcome) + ": " + stats.Shown(last.Reason)
+				m.Cause.Why = last.Provider + " " + string(last.Outcome) + ": " + secret.Safe(last.Reason)
 			}
 		}
 	}
@@ -285,7 +294,7 @@ func (j *Job) tried(r *condense.Report, err error) {
 	case err != nil:
 		j.instead = CauseOf(err)
 	default:
-		j.instead = stats.Cause{Why: stats.Shown(r.Reason)}
+		j.instead = Cause{Why: secret.Safe(r.Reason)}
 	}
 	j.asker = ""
 }
@@ -313,7 +322,7 @@ func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Convers
 		return nil, nil
 	}
 	j.asker = slow[0]
-	j.instead = stats.Cause{Why: j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"}
+	j.instead = Cause{Why: j.asker + " " + string(Replaced) + ": it asks a language model, and nothing was prepared"}
 	if must := j.Forced || j.Turn.Trigger == core.TriggerOverflow; !must || to == Probe || len(slow) >= len(j.Owner.Chain.Names) {
 		return nil, ErrAsks
 	}
@@ -368,7 +377,7 @@ func passesOf(r *condense.Report) map[string]string {
 // ReasonOf returns, as one line, why a condensation that was ordered had no result.
 func ReasonOf(err error) string {
 	if errors.Is(err, ErrNotDue) {
-		return stats.Shown(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
+		return secret.Safe(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
 	}
-	return stats.Shown(err.Error())
+	return secret.Safe(err.Error())
 }

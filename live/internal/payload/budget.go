@@ -20,7 +20,7 @@ type Budget struct {
 
 	mu    sync.Mutex
 	used  int64
-	owned map[string]int64 // by payer
+	owned map[string]int64 // by tenant
 	holds []*Hold          // in order of arrival
 	over  *Hold            // the one that may exceed the room; nil for none
 	freed chan struct{}    // closed when bytes are given back
@@ -30,9 +30,9 @@ type Budget struct {
 
 // A Hold is the share of one body. A nil Hold counts nothing.
 type Hold struct {
-	of    *Budget
-	payer string
-	cut   func()
+	of     *Budget
+	tenant string
+	cut    func()
 
 	size    int64
 	moved   time.Time // of the last growth, or the last bytes that came
@@ -53,8 +53,8 @@ const (
 	// A burst begins above one share of the room, and is over below another.
 	burstBegins, burstEnds = 16, 64
 	afterBurst             = time.Second
-	// payers share the room so that one of them gets at most three quarters of it.
-	payerShare, payerShares = 3, 4
+	// tenants share the room so that one of them gets at most three quarters of it.
+	tenantShare, tenantShares = 3, 4
 )
 
 // NewBudget returns a budget with room for so many bytes. One body at a time may exceed it, so that a body that has
@@ -65,8 +65,8 @@ func NewBudget(room int64, patience time.Duration) *Budget {
 
 // Open returns the share of a body that will be read. The function cut ends the reading. It is called, perhaps
 // repeatedly, if the body does not move while others wait for room.
-func (b *Budget) Open(payer string, cut func()) *Hold {
-	h := &Hold{of: b, payer: payer, cut: cut, reading: true, moved: time.Now()}
+func (b *Budget) Open(tenant string, cut func()) *Hold {
+	h := &Hold{of: b, tenant: tenant, cut: cut, reading: true, moved: time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.holds = append(b.holds, h)
@@ -127,7 +127,7 @@ func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 	h.wants, h.moved = 0, time.Now()
 	h.size += n
 	b.used += n
-	b.owned[h.payer] += n
+	b.owned[h.tenant] += n
 	if b.patience > 0 && b.burst == nil && b.used > b.room/burstBegins {
 		b.burst = Burst()
 	}
@@ -137,12 +137,12 @@ func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 // admits reports whether n more bytes of h have room for which no earlier body waits, or h may exceed it, as the first of those
 // that wait.
 func (b *Budget) admits(h *Hold, n int64) bool {
-	most, first := b.room/payerShares*payerShare, true
-	room := b.used+n <= b.room && b.owned[h.payer]+n <= most
+	most, first := b.room/tenantShares*tenantShare, true
+	room := b.used+n <= b.room && b.owned[h.tenant]+n <= most
 	for _, o := range b.holds[:max(0, slices.Index(b.holds, h))] {
 		if o.wants > 0 {
 			first = false
-			room = room && o.payer != h.payer && b.owned[o.payer]+o.wants > most
+			room = room && o.tenant != h.tenant && b.owned[o.tenant]+o.wants > most
 		}
 	}
 	if !room && first && b.over == nil {
@@ -195,8 +195,8 @@ func (h *Hold) Close() {
 	}
 	b.holds = slices.Delete(b.holds, i, i+1)
 	b.used -= h.size
-	if b.owned[h.payer] -= h.size; b.owned[h.payer] == 0 {
-		delete(b.owned, h.payer)
+	if b.owned[h.tenant] -= h.size; b.owned[h.tenant] == 0 {
+		delete(b.owned, h.tenant)
 	}
 	if b.over == h {
 		b.over = nil

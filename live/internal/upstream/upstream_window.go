@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/condensehq/condense/internal/live/stats"
 )
 
 // Nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
@@ -41,26 +39,27 @@ const mostTokensOfModel = 100_000_000 // more than any model takes
 const usualContext = 4096
 
 // AskWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
-// SGLang in turn. It sends no credentials. It returns 0 if none of them answers.
-func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, from string) {
+// SGLang in turn. It sends no credentials. It returns 0 if none of them answers; usual says that the server told none, and
+// has the one that its kind usually has.
+func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, usual bool) {
 	var props struct {
 		Settings struct {
 			Context int `json:"n_ctx"`
 		} `json:"default_generation_settings"`
 	}
 	if u.asks(ctx, http.MethodGet, "/props", nil, &props); props.Settings.Context > 0 {
-		return props.Settings.Context, stats.WindowServer
+		return props.Settings.Context, false
 	}
-	if tokens, from = u.askOllama(ctx, model); tokens > 0 {
-		return tokens, from
+	if tokens, usual = u.askOllama(ctx, model); tokens > 0 {
+		return tokens, usual
 	}
 	for _, path := range []string{"/api/v0/models", "/v1/models"} {
 		var listed List
 		if u.asks(ctx, http.MethodGet, path, nil, &listed); listed.Windows()[model] > 0 {
-			return listed.Windows()[model], stats.WindowServer
+			return listed.Windows()[model], false
 		}
 	}
-	return 0, ""
+	return 0, false
 }
 
 // A List is an answer with the models of a vendor or server.
@@ -92,10 +91,10 @@ const mostListed = 2000
 
 // askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
 // if the server is not Ollama or does not have the model.
-func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
+func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, usual bool) {
 	ask, err := json.Marshal(map[string]string{"model": model})
 	if err != nil {
-		return 0, ""
+		return 0, false
 	}
 	var shown struct {
 		Parameters string
@@ -109,7 +108,7 @@ func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, fro
 		}
 	}
 	if trained == 0 && shown.Parameters == "" {
-		return 0, ""
+		return 0, false
 	}
 	var running struct {
 		Models []struct {
@@ -124,17 +123,17 @@ func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, fro
 	}
 	for _, m := range running.Models {
 		if (m.Name == tagged || m.Model == tagged) && m.Context > 0 {
-			return m.Context, stats.WindowServer
+			return m.Context, false
 		}
 	}
 	for lines := bufio.NewScanner(strings.NewReader(shown.Parameters)); lines.Scan(); {
 		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "num_ctx" {
 			if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
-				return least(n, trained), stats.WindowServer
+				return least(n, trained), false
 			}
 		}
 	}
-	return least(usualContext, trained), stats.WindowUsual
+	return least(usualContext, trained), true
 }
 
 // least returns the smaller of n and known, or n if known is 0.

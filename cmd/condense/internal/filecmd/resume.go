@@ -132,13 +132,7 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	}
 	var waiting *wait
 	if !quiet {
-		waiting = r.newWait(r.App)
-		r.observe = func(e condense.Event) {
-			if e.Kind == condense.EventEstimated {
-				term.Printf(r.Stderr, "%s: %s\n", s.Where(), estimateText(e.Estimate))
-			}
-			waiting.see(&e)
-		}
+		waiting = r.watch(r.App, s.Where())
 	}
 	h, err := r.open(cmd.Context(), cmd, r.App)
 	if err != nil {
@@ -185,20 +179,16 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, vendor *vendorCount,
 	copied *sessions.Copy,
 ) error {
-	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.session.Where(), err)
+	l := checkListing{File: r.session.Where(), Request: request, Vendor: vendor, Reads: r.readers}
+	if err := l.check(cmd.Context(), h, c, turn); err != nil {
+		return err
 	}
-	estimates, err := h.Estimate(cmd.Context(), c, turn)
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.session.Where(), err)
+	printDecision(r.Stderr, &l)
+	if err := l.Err(); err != nil {
+		return fmt.Errorf("%s: %w", l.File, err)
 	}
-	printDecision(r.Stderr, &checkListing{r.session.Where(), request, vendor, decision, estimates, r.readers})
-	if err := decision.Err(); err != nil {
-		return fmt.Errorf("%s: %w", r.session.Where(), err)
-	}
-	if !decision.Act {
-		return r.unchanged(decision.Reason)
+	if !l.Act {
+		return r.unchanged(l.Reason)
 	}
 	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Where())
 	term.Printf(r.Stderr, "  %s\n", r.command(copied.ID))

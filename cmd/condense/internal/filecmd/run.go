@@ -246,13 +246,7 @@ func (r *runFlags) format() string { return cmp.Or(r.file.To, r.file.Document.Fo
 func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 	var w *wait
 	if !r.quiet {
-		w = r.sel.newWait(a)
-		r.sel.observe = func(e condense.Event) {
-			if e.Kind == condense.EventEstimated {
-				term.Printf(a.Stderr, "%s: %s\n", r.file.In, estimateText(e.Estimate))
-			}
-			w.see(&e)
-		}
+		w = r.sel.watch(a, r.file.In)
 	}
 	var err error
 	if r.sel.logger, err = a.Logger(cmd, r.log, r.loud); err != nil {

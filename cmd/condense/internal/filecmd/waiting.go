@@ -34,10 +34,17 @@ type wait struct {
 	stop     chan struct{}
 }
 
-func (s *selection) newWait(a *cli.App) *wait {
+// watch has the host's events shown, and the estimated costs of the conversation printed.
+func (s *selection) watch(a *cli.App, conversation string) *wait {
 	w := &wait{every: time.Second, costly: map[string]bool{}, model: func(provider string) string { return s.modelOf(provider, a.Model) }}
 	if term.IsTerminal(a.Stderr) && os.Getenv("TERM") != "dumb" {
 		w.w = a.Stderr
+	}
+	s.observe = func(e condense.Event) {
+		if e.Kind == condense.EventEstimated {
+			term.Printf(a.Stderr, "%s: %s\n", conversation, estimateText(e.Estimate))
+		}
+		w.see(&e)
 	}
 	return w
 }

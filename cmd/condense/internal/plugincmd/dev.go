@@ -234,7 +234,7 @@ func (d *dev) print(at core.Attempt) {
 		term.Printf(d.app.Stdout, " %s", at.Reason)
 	}
 	if at.Duration > 0 {
-		term.Printf(d.app.Stdout, " (%s ms)", term.Number(float64(at.Duration.Microseconds())/1000))
+		term.Printf(d.app.Stdout, " (%s ms)", size.Number(float64(at.Duration.Microseconds())/1000))
 	}
 	term.Printf(d.app.Stdout, "\n")
 }

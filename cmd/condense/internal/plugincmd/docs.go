@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/install"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
@@ -104,19 +105,19 @@ func page(name, doc string, may core.Abilities, settings []registry.Setting) []b
 	}
 	b.WriteString("\n## Settings\n\n| setting | type | default | meaning |\n|---|---|---|---|\n")
 	registry.Nested(settings, func(s registry.Setting, _ int) {
-		def, meaning := "", cell(s.Doc)
+		def, meaning := "", judge.Cell(s.Doc)
 		if len(s.Fields) == 0 && len(s.Default) > 0 {
-			def = "`" + cell(string(s.Default)) + "`"
+			def = "`" + judge.Cell(string(s.Default)) + "`"
 		}
 		if len(s.Enum) > 0 {
 			var values []string
 			for _, v := range s.Enum {
 				text, _ := json.Marshal(v) //nolint:errchkjson // a string
-				values = append(values, "`"+cell(string(text))+"`")
+				values = append(values, "`"+judge.Cell(string(text))+"`")
 			}
 			meaning = strings.TrimSpace(meaning + " One of " + strings.Join(values, ", ") + ".")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(s.Name), cell(s.Type), def, meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", judge.Cell(s.Name), judge.Cell(s.Type), def, meaning)
 	})
 	fmt.Fprintf(&b, "\n```yaml\nproviders:\n  %s:\n    plugin: ./PROGRAM\n    settings:\n", name)
 	for _, s := range settings {
@@ -126,9 +127,4 @@ func page(name, doc string, may core.Abilities, settings []registry.Setting) []b
 	}
 	b.WriteString("```\n")
 	return []byte(b.String())
-}
-
-// cell is a text in a table of Markdown.
-func cell(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }

@@ -220,7 +220,7 @@ func (l *lineage) find(d *transcript.Document, said []core.Message) (*history.Fi
 	return j, nil
 }
 
-var unsafe = plain.Pattern(`[^a-z0-9]+`)
+var nonAlnum = plain.Pattern(`[^a-z0-9]+`)
 
 // lineage returns the lineage of e, with its journals.
 func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
@@ -236,7 +236,7 @@ func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 		}
 		r.open = slices.Delete(r.open, 0, 1)
 	}
-	agent := strings.Trim(unsafe().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
+	agent := strings.Trim(nonAlnum().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
 	agent = cmp.Or(agent, "agent")
 	sum := sha256.Sum256([]byte(key))
 	l := &lineage{key: key, name: filepath.Join(r.dir, fmt.Sprintf("%.32s-%x", agent, sum[:8]))}

@@ -32,7 +32,7 @@ func liveCommand(a *cli.App) *cobra.Command {
 		Short: "See and direct the conversations of running agents: condense now, undo, pause, protect",
 		Args:  cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
+			return l.with(cmd, func(d controller) error { return l.list(cmd, d) })
 		},
 	}
 	cmd.AddCommand(
@@ -61,8 +61,8 @@ type liveFlags struct {
 // startOne says how there is something to direct.
 const startOne = "start an agent with 'condense wrap AGENT', or a gateway with 'condense serve'"
 
-// with opens the desk and calls f.
-func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
+// with opens the controller and calls f.
+func (l *liveFlags) with(cmd *cobra.Command, f func(controller) error) error {
 	if !slices.Contains(liveFormats, l.output) {
 		return cli.Usage(cmd, "--output: no format %q; there are %s", l.output, strings.Join(liveFormats, ", "))
 	}
@@ -118,8 +118,8 @@ func (l *liveFlags) where() string {
 	return ""
 }
 
-// far calls f with the desk of the gateway at an admin address.
-func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
+// far calls f with the controller of the gateway at an admin address.
+func (l *liveFlags) far(cmd *cobra.Command, f func(controller) error) error {
 	u, err := url.Parse(l.admin)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return cli.Usage(cmd, "--admin: %q is no address such as http://127.0.0.1:8766", l.admin)
@@ -133,11 +133,11 @@ func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
 			return err
 		}
 	}
-	return f(&farDesk{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
+	return f(&remote{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
 }
 
 // chosenOne returns the conversation that the user means.
-func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*control.Conversation, error) {
+func (l *liveFlags) chosenOne(cmd *cobra.Command, d controller, args []string) (*control.Conversation, error) {
 	if len(args) > 0 {
 		all, err := d.Conversations(cmd.Context(), time.Time{})
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/size"
-	"github.com/condensehq/condense/live"
 )
 
 func (l *liveFlags) nowCommand() *cobra.Command {
@@ -28,7 +28,7 @@ func (l *liveFlags) nowCommand() *cobra.Command {
 			if err := setTarget(cmd, target, &ask); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				if err := l.knows(cmd, &ask); err != nil {
 					return err
 				}
@@ -36,7 +36,7 @@ func (l *liveFlags) nowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return l.done(cmd, d, c, live.OrderNow, &ask)
+				return l.done(cmd, d, c, session.OrderNow, &ask)
 			})
 		},
 	}
@@ -93,7 +93,7 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 		Short: "Take the last condensation of a conversation back",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err
@@ -112,7 +112,7 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 				case !term.Confirm(l.app.Stdin, l.app.Stderr, "Undo it? [y/N] "):
 					return errors.New("nothing was undone")
 				}
-				return l.done(cmd, d, c, live.OrderUndo, &control.Ask{})
+				return l.done(cmd, d, c, session.OrderUndo, &control.Ask{})
 			})
 		},
 	}
@@ -184,7 +184,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 
 // do does something with the conversation that the user means, and says so.
 func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask) error {
-	return l.with(cmd, func(d desk) error {
+	return l.with(cmd, func(d controller) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *co
 	})
 }
 
-func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, action string, ask *control.Ask) error {
+func (l *liveFlags) done(cmd *cobra.Command, d controller, c *control.Conversation, action string, ask *control.Ask) error {
 	if err := d.Do(cmd.Context(), c, action, ask); err != nil {
 		return fmt.Errorf("%s: %w", c.Short(), err)
 	}
@@ -206,8 +206,8 @@ func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, ac
 
 // sayings describe the effect of each action.
 var sayings = map[string]func(*control.Conversation) string{
-	live.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
-	live.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
+	session.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
+	session.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
 	"pause": func(*control.Conversation) string {
 		return "is condensed only where the vendor would refuse it, until 'condense live resume'"
 	},

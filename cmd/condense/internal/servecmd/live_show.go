@@ -19,7 +19,7 @@ func (l *liveFlags) showCommand() *cobra.Command {
 		Short: "Print the view of a conversation, with the hidden messages",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err

@@ -263,7 +263,7 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 	if k.limit > 0 {
 		l.Compacts = min(cmp.Or(l.Compacts, k.limit), k.limit)
 	}
-	return l
+	return live.AgentLimit(l)
 }
 
 // first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent is not known to condense by itself.

@@ -19,11 +19,11 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/live"
 )
 
 // maxStatusInput is how much of standard input is read, in bytes. Claude Code writes about a thousand.
@@ -53,7 +53,7 @@ or in this folder. 'condense wrap --status' sets it for one run.
 			if err := at.read(a.Stdin); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				all, err := d.Conversations(cmd.Context(), time.Now().Add(-recent))
 				if err != nil {
 					return err
@@ -126,7 +126,7 @@ func soon(c *control.Conversation) bool {
 		return false
 	}
 	if o := c.Order; o != nil {
-		return o.Do != live.OrderUndo && o.Waits == ""
+		return o.Do != session.OrderUndo && o.Waits == ""
 	}
 	return !c.Paused && c.DueIn == 1 && c.Waits == ""
 }
@@ -209,7 +209,7 @@ func statusOf(c *control.Conversation, where string) string {
 		parts = append(parts, "only observed")
 	case c.Order != nil && c.Order.Waits != "":
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
-	case c.Order != nil && c.Order.Do == live.OrderUndo:
+	case c.Order != nil && c.Order.Do == session.OrderUndo:
 		parts = append(parts, "undone with the next request")
 	case c.Refused.Lasting():
 		parts = append(parts, "NO ANSWER, "+c.Refused.Said())

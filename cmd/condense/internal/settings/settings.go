@@ -13,6 +13,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 	"github.com/tailscale/hujson"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // The formats of files.
@@ -181,11 +183,8 @@ func object(v *hujson.Value) *hujson.Object {
 }
 
 func quote(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // a string or number, and a buffer: no error
-	return strings.TrimSuffix(b.String(), "\n")
+	text, _ := rawjson.Encode(v) // a string or number: no error
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func splice(text []byte, from, to int, with string) []byte {

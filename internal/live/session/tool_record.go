@@ -13,10 +13,10 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// An Aside is a record of a session that is no lineage. With a Round, it holds messages to put back after the client's
+// A ToolRecord is a record of a session that is no lineage. With a Round, it holds messages to put back after the client's
 // message with the rolling hash At; without one, it says that the conversation whose first user message has that hash
 // has the tool.
-type Aside struct {
+type ToolRecord struct {
 	At      wire.Hash   `json:"at"`
 	Round   *wire.Round `json:"round,omitempty"`
 	version int64
@@ -24,42 +24,42 @@ type Aside struct {
 	id      string
 }
 
-// Prefixes of the IDs of asides. ToolRecords are separate records because they never change, and every branch of the
+// Prefixes of the IDs of tool records. ToolRecords are separate records because they never change, and every branch of the
 // conversation needs them.
 const (
 	RoundPrefix = "round:"
 	ToolPrefix  = "tool:"
 )
 
-// ToolRecords are the asides of a session, by their rolling hash.
+// ToolRecords are the tool records of a session, by their rolling hash.
 type ToolRecords struct {
-	Tools  map[wire.Hash]*Aside
-	Rounds map[wire.Hash][]*Aside
+	Tools  map[wire.Hash]*ToolRecord
+	Rounds map[wire.Hash][]*ToolRecord
 }
 
 func (a *ToolRecords) add(r *store.Record) {
-	one := &Aside{id: r.ID, version: r.Version, updated: r.Updated}
+	one := &ToolRecord{id: r.ID, version: r.Version, updated: r.Updated}
 	if json.Unmarshal(r.Data, one) != nil {
 		return // written by another version
 	}
 	if a.Tools == nil {
-		a.Tools, a.Rounds = map[wire.Hash]*Aside{}, map[wire.Hash][]*Aside{}
+		a.Tools, a.Rounds = map[wire.Hash]*ToolRecord{}, map[wire.Hash][]*ToolRecord{}
 	}
 	if one.Round == nil {
 		a.Tools[one.At] = one
-	} else if !slices.ContainsFunc(a.Rounds[one.At], func(o *Aside) bool { return o.id == one.id }) {
+	} else if !slices.ContainsFunc(a.Rounds[one.At], func(o *ToolRecord) bool { return o.id == one.id }) {
 		a.Rounds[one.At] = append(a.Rounds[one.At], one)
-		slices.SortStableFunc(a.Rounds[one.At], func(x, y *Aside) int { return x.updated.Compare(y.updated) })
+		slices.SortStableFunc(a.Rounds[one.At], func(x, y *ToolRecord) int { return x.updated.Compare(y.updated) })
 	}
 }
 
-// OfTool reports whether id is the ID of an aside's record.
+// OfTool reports whether id is the ID of a tool record.
 func OfTool(id string) bool {
 	return strings.HasPrefix(id, RoundPrefix) || strings.HasPrefix(id, ToolPrefix)
 }
 
-// Keep stores an aside under a new ID, and adds it to the session. The error is the store's.
-func (s *Session) Keep(ctx context.Context, in store.Store, prefix string, one *Aside, now time.Time) error {
+// Keep stores a tool record under a new ID, and adds it to the session. The error is the store's.
+func (s *Session) Keep(ctx context.Context, in store.Store, prefix string, one *ToolRecord, now time.Time) error {
 	data, err := json.Marshal(one)
 	if err != nil {
 		return err
@@ -70,17 +70,17 @@ func (s *Session) Keep(ctx context.Context, in store.Store, prefix string, one *
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asides.add(r)
+	s.tools.add(r)
 	return nil
 }
 
-// Tooled returns the asides of the session, and whether it has a lineage whose first message of the user, at index
+// Tooled returns the tool records of the session, and whether it has a lineage whose first message of the user, at index
 // first, has the rolling hash opening. The error is the store's if nothing is known.
 func (s *Session) Tooled(first int, opening wire.Hash) (known ToolRecords, without bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.known()
-	known = ToolRecords{maps.Clone(s.asides.Tools), maps.Clone(s.asides.Rounds)}
+	err = s.loadErr()
+	known = ToolRecords{maps.Clone(s.tools.Tools), maps.Clone(s.tools.Rounds)}
 	without = slices.ContainsFunc(s.entries, func(e *Entry) bool {
 		return e.State != nil && first < len(e.State.Rolling) && e.State.Rolling[first] == opening
 	})

@@ -15,27 +15,27 @@ import (
 	"github.com/condensehq/condense/internal/live/control"
 )
 
-// A desk is a [control.Desk], or the gateway's at an admin address.
-type desk interface { //nolint:interfacebloat // all that the commands do
+// A controller is a [control.Controller], or the gateway's at an admin address.
+type controller interface { //nolint:interfacebloat // all that the commands do
 	Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error)
 	Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error
 	Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error)
 	Show(ctx context.Context, c *control.Conversation) (*control.View, error)
 }
 
-// near is the desk of a store.
-type near struct{ *control.Desk }
+// near is the controller of a store.
+type near struct{ *control.Controller }
 
 // Plan returns the consequences of an undo.
 func (n near) Plan(_ context.Context, c *control.Conversation) (*control.UndoPlan, error) {
 	return n.PlanUndo(c)
 }
 
-// A farDesk is the desk of the gateway at an admin address.
-type farDesk struct{ base, token string }
+// A remote is the controller of the gateway at an admin address.
+type remote struct{ base, token string }
 
-// Conversations is [control.Desk.Conversations].
-func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error) {
+// Conversations is [control.Controller.Conversations].
+func (d *remote) Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error) {
 	var got struct{ Conversations []*control.Conversation }
 	const always = 10 * 365 * 24 * time.Hour
 	age := always
@@ -46,24 +46,24 @@ func (d *farDesk) Conversations(ctx context.Context, since time.Time) ([]*contro
 	return got.Conversations, err
 }
 
-// Do is [control.Desk.Do].
-func (d *farDesk) Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error {
+// Do is [control.Controller.Do].
+func (d *remote) Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error {
 	return d.ask(ctx, http.MethodPost, "/condense/live/"+c.ID+"/"+action, a, c)
 }
 
-// Plan is [control.Desk.PlanUndo].
-func (d *farDesk) Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error) {
+// Plan is [control.Controller.PlanUndo].
+func (d *remote) Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error) {
 	p := &control.UndoPlan{}
 	return p, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID+"/undo", nil, p)
 }
 
-// Show is [control.Desk.Show].
-func (d *farDesk) Show(ctx context.Context, c *control.Conversation) (*control.View, error) {
+// Show is [control.Controller.Show].
+func (d *remote) Show(ctx context.Context, c *control.Conversation) (*control.View, error) {
 	v := &control.View{}
 	return v, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID, nil, v)
 }
 
-func (d *farDesk) ask(ctx context.Context, method, path string, body, answer any) error {
+func (d *remote) ask(ctx context.Context, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err

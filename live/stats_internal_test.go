@@ -1,4 +1,4 @@
-package stats
+package live
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ func TestObservedIsNotSaved(t *testing.T) {
 	watched := Stats{Requests: 2, Observe: true, Tokens: Tokens{Received: 100, Sent: 100}, Observed: &Observed{Epochs: 3, Ingested: 2, Sent: 40, Saved: 60, CostSaved: 2}}
 	var sum Stats
 	for _, s := range []*Stats{&seen, &old, &watched, &watched} {
-		sum.Add(s)
+		sum.add(s)
 	}
 	if got := sum.Tokens; got.Received != 400 || got.Sent != 340 || got.Saved != 60 || sum.EpochCount != 1 || sum.Requests != 8 || sum.Saved != 1 {
 		t.Errorf("%+v", sum)

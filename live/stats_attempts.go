@@ -1,4 +1,4 @@
-package stats
+package live
 
 import (
 	"cmp"
@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/plain"
-	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/internal/live/job"
 )
 
 // Attempt counts how often a provider, when its turn came to condense, had one outcome. Reason is the most recent one.
@@ -25,7 +24,7 @@ type Attempt struct {
 // Replaced is the outcome of a provider that would have taken too long for a request that the vendor would refuse.
 // Either it would have asked a language model and nothing was prepared, so the built-in chain condensed at once; or
 // too many requests waited, so truncation did.
-const Replaced = "replaced"
+const Replaced = string(job.Replaced)
 
 // Failed reports whether the provider failed to do its work. Finding nothing to condense is no failure.
 func (a *Attempt) Failed() bool {
@@ -45,16 +44,8 @@ type Unreachable struct {
 	Last     time.Time `json:"last"`
 }
 
-// A Cause is why something failed: a text for people, without keys, and the status of HTTP of the answer that said so; 0 if there was none.
-type Cause struct {
-	Why    string
-	Status int
-}
-
-// Error returns the text.
-func (c Cause) Error() string { return c.Why }
-
-// Failure counts errors of a kind with the same cause. Reason is the most recent one, and Status that of [Cause].
+// Failure counts errors of a kind with the same cause. Reason is the most recent one, and Status that of HTTP of the answer that
+// said so; 0 if there was none.
 type Failure struct {
 	Kind   string    `json:"kind"` // as in [Stats.Errors]
 	Count  int       `json:"count"`
@@ -64,19 +55,8 @@ type Failure struct {
 	Last   time.Time `json:"last"`
 }
 
-// Advice says what to do about a failure with this status; empty if only its reason says it.
-func Advice(status int) string {
-	const class = 100
-	return cmp.Or(advice[status], advice[status/class])
-}
-
-var advice = map[int]string{
-	401: "check the key", 403: "check the key", 402: "the account needs credit", 429: "the vendor's limit is reached: wait, or use another model",
-	5: "the vendor has a fault: later requests try again", // of all from 500 on
-}
-
-// AddFailure returns all with n added to the entry of the same kind and cause.
-func AddFailure(all []Failure, n *Failure) []Failure {
+// addFailure returns all with n added to the entry of the same kind and cause.
+func addFailure(all []Failure, n *Failure) []Failure {
 	i := slices.IndexFunc(all, func(f Failure) bool { return f.Kind == n.Kind && causeOf(f.Reason) == causeOf(n.Reason) })
 	switch {
 	case i >= 0:
@@ -92,24 +72,10 @@ func AddFailure(all []Failure, n *Failure) []Failure {
 	return all
 }
 
-const (
-	mostAttempts  = 200 // distinct ones; limited because every edit of a file can bring new names
-	longestReason = 240 // bytes
-)
+const mostAttempts = 200 // distinct ones; limited because every edit of a file can bring new names
 
-// Shown returns an error text that is safe to display: one line, without keys, and short. A provider's error can quote
-// anything.
-func Shown(text string) string {
-	const read = 4 << 10 // bytes; the rest is ignored
-	text = secret.Redact(plain.Line(text[:min(len(text), read)]))
-	if len(text) > longestReason {
-		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
-	}
-	return text
-}
-
-// AddAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
-func AddAttempt(all []Attempt, a *Attempt) []Attempt {
+// addAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
+func addAttempt(all []Attempt, a *Attempt) []Attempt {
 	compare := func(x Attempt, y *Attempt) int {
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Outcome, y.Outcome), cmp.Compare(x.Mode, y.Mode))
 	}
@@ -125,8 +91,8 @@ func AddAttempt(all []Attempt, a *Attempt) []Attempt {
 	return all
 }
 
-// AddUnreachable returns all with n added to the entry of the same upstream and address.
-func AddUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
+// addUnreachable returns all with n added to the entry of the same upstream and address.
+func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 	i := slices.IndexFunc(all, func(u Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address })
 	switch {
 	case i >= 0:
@@ -139,8 +105,8 @@ func AddUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 	return all
 }
 
-// Causes remembers which causes of failures have been logged, and when.
-type Causes struct {
+// causes remembers which causes of failures have been logged, and when.
+type causes struct {
 	mu sync.Mutex
 	of map[string]time.Time
 }
@@ -151,7 +117,7 @@ const (
 )
 
 // First reports whether the cause of a failure should be logged now.
-func (c *Causes) First(of, reason string, now time.Time) bool {
+func (c *causes) First(of, reason string, now time.Time) bool {
 	key := of + " " + causeOf(reason)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,11 +1,9 @@
-// Package watching defines the observer of conversations and the events that it receives.
-package watching
+package live
 
 import (
 	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
-	"github.com/condensehq/condense/internal/live/stats"
 )
 
 // A Watcher observes conversations, to show them on pages. Its methods are called while requests wait, so they must return soon,
@@ -22,7 +20,7 @@ type Watcher interface {
 // A Finding is what its view was found to be, held against the whole history; or, without a truth, that the agent has recalled condensed
 // content, with its size in tokens.
 type Finding struct {
-	Truth    *epoch.Truth
+	Truth    *Truth
 	Recalled int
 }
 
@@ -41,7 +39,7 @@ type Turn struct {
 	Window       int    // window of the model, in tokens
 	DueAt        int    // size in tokens at which the conversation is condensed at the latest; 0 if nothing is changed
 	Observe      bool
-	Epoch        *stats.Epoch // nil unless it begins with this turn
+	Epoch        *Epoch // nil unless it begins with this turn
 }
 
 // Used is the vendor's report about a turn, in tokens and US dollars.
@@ -65,5 +63,27 @@ type Exchange struct {
 	Model   string
 	// Received is the client's body and Sent the body for the vendor, both decompressed.
 	Received, Sent []byte
-	Epoch          *stats.Epoch // not nil if the history was condensed for this request
+	Epoch          *Epoch // not nil if the history was condensed for this request
 }
+
+// A Truth counts what the view of an epoch says that is not so, and what it no longer says, held against the history that it stands for.
+type Truth struct {
+	// Sentences of the user in the history, and those that the view does not have verbatim, white space aside.
+	Sentences     int `json:"sentences"`
+	SentencesGone int `json:"sentences_gone"`
+	// Claims are lines that the view gives as the user's; WrongAuthor those that somebody else wrote.
+	Claims      int `json:"claims"`
+	WrongAuthor int `json:"wrong_author"`
+	// Lines are lines of files in the view; Superseded those that an edit or a newer read replaced, without the newer text.
+	Lines      int `json:"lines"`
+	Superseded int `json:"superseded"`
+	// Outcomes are identifiers of what calls started or created, while their end was not seen; OutcomesLost those not in the view.
+	Outcomes     int `json:"outcomes"`
+	OutcomesLost int `json:"outcomes_lost"`
+}
+
+// String returns the four numbers in the order of the fields; a dash for nil, which is not measured.
+func (t *Truth) String() string { return (*epoch.Truth)(t).String() }
+
+// Faults says each in words, if there are any; nothing for nil.
+func (t *Truth) Faults() []string { return (*epoch.Truth)(t).Faults() }

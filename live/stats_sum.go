@@ -1,4 +1,4 @@
-package stats
+package live
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ type Recalled struct {
 
 const mostKinds = 200 // distinct kinds of recalled content
 
-// AddRecalled returns the sum of two lists of recalls, the most frequent first.
-func AddRecalled(all, more []Recalled) []Recalled {
+// addRecalled returns the sum of two lists of recalls, the most frequent first.
+func addRecalled(all, more []Recalled) []Recalled {
 	all = slices.Clone(all)
 	for _, m := range more {
 		i := slices.IndexFunc(all, func(r Recalled) bool { return r.What == m.What && r.Pass == m.Pass })
@@ -34,13 +34,13 @@ func AddRecalled(all, more []Recalled) []Recalled {
 	return all
 }
 
-// Saved is the stored form of the statistics.
-type Saved struct {
+// savedStats is the stored form of the statistics.
+type savedStats struct {
 	Stats Stats `json:"stats"`
 }
 
-// Add adds the statistics of another gateway to s.
-func (s *Stats) Add(o *Stats) {
+// add adds the statistics of another gateway to s.
+func (s *Stats) add(o *Stats) {
 	if s.Since.IsZero() || o.Since.Before(s.Since) {
 		s.Since = o.Since
 	}
@@ -59,7 +59,7 @@ func (s *Stats) Add(o *Stats) {
 		s.AsOf = o.AsOf
 	}
 	if h := o.Observed; h != nil {
-		sum := s.Hypothetical()
+		sum := s.hypothetical()
 		sum.Epochs += h.Epochs
 		sum.Ingested += h.Ingested
 		sum.Sent += h.Sent
@@ -79,21 +79,21 @@ func (s *Stats) Add(o *Stats) {
 	s.Accounts = addAccounts(s.Accounts, o.Accounts)
 	s.Compactions += o.Compactions
 	s.Recalls += o.Recalls
-	s.Recalled = AddRecalled(s.Recalled, o.Recalled)
+	s.Recalled = addRecalled(s.Recalled, o.Recalled)
 	for kind, n := range o.Errors {
 		s.Errors[kind] += n
 	}
 	for i := range o.Attempts {
-		s.Attempts = AddAttempt(s.Attempts, &o.Attempts[i])
+		s.Attempts = addAttempt(s.Attempts, &o.Attempts[i])
 	}
 	for _, w := range o.Windows {
 		s.Windows = addWindow(s.Windows, w)
 	}
 	for i := range o.Failures {
-		s.Failures = AddFailure(s.Failures, &o.Failures[i])
+		s.Failures = addFailure(s.Failures, &o.Failures[i])
 	}
 	for i := range o.Unreachable {
-		s.Unreachable = AddUnreachable(s.Unreachable, &o.Unreachable[i])
+		s.Unreachable = addUnreachable(s.Unreachable, &o.Unreachable[i])
 	}
 }
 

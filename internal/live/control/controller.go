@@ -22,27 +22,27 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
-// A Desk lists the conversations of all gateways with a store, and takes a user's orders for them. The gateway that
+// A Controller lists the conversations of all gateways with a store, and takes a user's orders for them. The gateway that
 // receives a conversation's next request carries its order out, even after a restart.
-type Desk struct {
-	store store.Store
-	now   func() time.Time
-	told  func(store.Key) // called when a record of a session has changed
-	own   bool            // the desk has opened the store itself
+type Controller struct {
+	store    store.Store
+	now      func() time.Time
+	onChange func(store.Key) // called when a record of a session has changed
+	own      bool            // the controller has opened the store itself
 }
 
-// Open opens a desk for the gateways that use a store: address is the path of a SQLite file, or the address of a
-// PostgreSQL database. The caller must close the desk.
-func Open(ctx context.Context, address string) (*Desk, error) {
+// Open opens a controller for the gateways that use a store: address is the path of a SQLite file, or the address of a
+// PostgreSQL database. The caller must close the controller.
+func Open(ctx context.Context, address string) (*Controller, error) {
 	opened, err := store.Open(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return &Desk{store: opened, now: time.Now, told: func(store.Key) {}, own: true}, nil
+	return &Controller{store: opened, now: time.Now, onChange: func(store.Key) {}, own: true}, nil
 }
 
 // Close closes the store if [Open] opened it.
-func (d *Desk) Close() error {
+func (d *Controller) Close() error {
 	if !d.own {
 		return nil
 	}
@@ -115,7 +115,7 @@ const mostListed = 2000
 
 // Conversations returns the conversations used since a time, the latest first, at most mostListed records of each API.
 // The error is the store's.
-func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
+func (d *Controller) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
 	byFamily, controls := map[string]*Conversation{}, map[string]*session.Control{}
 	for _, api := range wire.APIs {
 		for _, name := range []string{string(api), string(api) + session.Observed} {
@@ -154,7 +154,7 @@ func (d *Desk) Conversations(ctx context.Context, since time.Time) ([]*Conversat
 }
 
 // controlled reads the user's control of a conversation.
-func (d *Desk) controlled(ctx context.Context, c *Conversation) error {
+func (d *Controller) controlled(ctx context.Context, c *Conversation) error {
 	records, err := d.store.Load(ctx, c.key)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *Conversation) Short() string {
 
 // change applies f to the stored control of a conversation, and updates c. The error is f's, the store's, or that the
 // conversation is only observed.
-func (d *Desk) change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
+func (d *Controller) change(ctx context.Context, c *Conversation, f func(*session.Control) error) error {
 	if c.Observed {
 		return errors.New("this gateway only observes the conversation (serve.observe): nothing of it can be changed")
 	}
@@ -272,7 +272,7 @@ func (d *Desk) change(ctx context.Context, c *Conversation, f func(*session.Cont
 	if err != nil {
 		return err
 	}
-	d.told(c.key)
+	d.onChange(c.key)
 	c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
 	c.due()
 	return nil
@@ -286,7 +286,7 @@ const (
 
 // Now orders a condensation before the next request, with the profile, provider and target of o. It replaces an order
 // that still waits. The error says if the target is not valid, or the last order too recent.
-func (d *Desk) Now(ctx context.Context, c *Conversation, o session.Order) error {
+func (d *Controller) Now(ctx context.Context, c *Conversation, o session.Order) error {
 	switch {
 	case o.Tokens < 0 || o.Percent < 0 || o.Percent >= 100 || o.Tokens > 0 && o.Percent > 0:
 		return errors.New("the target is a number of tokens, or percent of the window below 100")
@@ -324,7 +324,7 @@ type UndoPlan struct {
 
 // PlanUndo estimates the consequences of undoing the last epoch. The error says why it cannot be undone; the plan is
 // still returned if the request would not fit.
-func (d *Desk) PlanUndo(c *Conversation) (*UndoPlan, error) {
+func (d *Controller) PlanUndo(c *Conversation) (*UndoPlan, error) {
 	switch {
 	case c.Observed:
 		return nil, errors.New("this gateway only observes the conversation: nothing is condensed")
@@ -349,8 +349,8 @@ func (d *Desk) PlanUndo(c *Conversation) (*UndoPlan, error) {
 }
 
 // Undo orders the gateway to undo the last epoch with the next request, and replaces a waiting order. Its errors come from
-// [Desk.PlanUndo] or the store.
-func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
+// [Controller.PlanUndo] or the store.
+func (d *Controller) Undo(ctx context.Context, c *Conversation) error {
 	if _, err := d.PlanUndo(c); err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (d *Desk) Undo(ctx context.Context, c *Conversation) error {
 }
 
 // Pause stops all epochs except those without which the vendor refuses a request; on = false resumes them.
-func (d *Desk) Pause(ctx context.Context, c *Conversation, on bool) error {
+func (d *Controller) Pause(ctx context.Context, c *Conversation, on bool) error {
 	return d.change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
 }
 
@@ -372,7 +372,7 @@ const (
 
 // Protect keeps content verbatim in all later epochs: the messages that contain a text, or the message with a number.
 // on = false ends the protection. Content that is condensed already stays condensed. The error says if p is not valid.
-func (d *Desk) Protect(ctx context.Context, c *Conversation, p session.Protection, on bool) error {
+func (d *Controller) Protect(ctx context.Context, c *Conversation, p session.Protection, on bool) error {
 	p.At = ""
 	switch {
 	case (p.Text == "") == (p.Message == 0):
@@ -434,7 +434,7 @@ type View struct {
 
 // Show returns the stored view of a conversation, for display. The error is the store's, or that a message cannot be
 // parsed.
-func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
+func (d *Controller) Show(ctx context.Context, c *Conversation) (*View, error) {
 	s := c.state
 	v := &View{Conversation: c, Messages: []Shown{}, Rest: len(s.Rolling), Shortened: len(s.Ingest), Whole: !s.Condensed()}
 	if v.Whole {
@@ -445,7 +445,7 @@ func (d *Desk) Show(ctx context.Context, c *Conversation) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := library.OfKind(kept, library.Clients)
+	own := library.OfKind(kept, library.FromClient)
 	own = own[:min(len(own), s.Epoch.Cut)]
 	v.Unknown = s.Epoch.Cut - len(own)
 	for i, raw := range own {
@@ -488,8 +488,8 @@ func (v *View) add(api wire.API, raw []byte, as Shown) error {
 	return nil
 }
 
-// New returns a desk for the conversations in a store, which the caller closes. told is called when a record of a
+// New returns a controller for the conversations in a store, which the caller closes. onChange is called when a record of a
 // session has changed.
-func New(in store.Store, now func() time.Time, told func(store.Key)) *Desk {
-	return &Desk{store: in, now: now, told: told}
+func New(in store.Store, now func() time.Time, onChange func(store.Key)) *Controller {
+	return &Controller{store: in, now: now, onChange: onChange}
 }

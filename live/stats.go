@@ -1,5 +1,4 @@
-// Package stats counts the work of a gateway, and sums up the counts of several.
-package stats
+package live
 
 import (
 	"maps"
@@ -7,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // Stats are the totals of a gateway since it was made. Tokens are by the vendors' counts. Tokens that were not sent
@@ -76,8 +76,8 @@ type Observed struct {
 	CostSaved float64 `json:"would_have_saved_cost"`
 }
 
-// Hypothetical returns s.Observed, created if nil.
-func (s *Stats) Hypothetical() *Observed {
+// hypothetical returns s.Observed, created if nil.
+func (s *Stats) hypothetical() *Observed {
 	if s.Observed == nil {
 		s.Observed = &Observed{}
 	}
@@ -108,14 +108,14 @@ type Epoch struct {
 	WordsLost int    `json:"words_lost"`         // tokens of the user's words that the epoch left out
 	Observed  bool   `json:"observed,omitempty"` // not carried out: the gateway only observed
 	// Truth holds the view against the client's whole history; nil until it is measured, a moment later.
-	Truth *epoch.Truth `json:"truth,omitempty"`
+	Truth *Truth `json:"truth,omitempty"`
 }
 
 // keptEpochs limits the epochs kept in the statistics.
 const keptEpochs = 100
 
-// Counters count the work of one gateway. They are safe for concurrent use.
-type Counters struct {
+// counters count the work of one gateway. They are safe for concurrent use.
+type counters struct {
 	Since time.Time
 
 	mu sync.Mutex
@@ -125,14 +125,14 @@ type Counters struct {
 }
 
 // Add changes the counts.
-func (c *Counters) Add(change func(*Stats)) {
+func (c *counters) Add(change func(*Stats)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(&c.s)
 }
 
 // Fault counts an error.
-func (c *Counters) Fault(kind string) {
+func (c *counters) Fault(kind string) {
 	c.Faulted(kind)
 	c.Add(func(s *Stats) {
 		if s.Errors == nil {
@@ -143,18 +143,18 @@ func (c *Counters) Fault(kind string) {
 }
 
 // Failed counts an error and its cause, which may be any text.
-func (c *Counters) Failed(kind string, why Cause, now time.Time) {
+func (c *counters) Failed(kind string, why job.Cause, now time.Time) {
 	c.Fault(kind)
 	c.Add(func(s *Stats) {
-		s.Failures = AddFailure(s.Failures, &Failure{kind, 1, Shown(why.Why), why.Status, now, now})
+		s.Failures = addFailure(s.Failures, &Failure{kind, 1, secret.Safe(why.Why), why.Status, now, now})
 	})
 }
 
 // Epoch adds an epoch.
-func (c *Counters) Epoch(e Epoch) {
+func (c *counters) Epoch(e Epoch) {
 	c.Add(func(s *Stats) {
 		if e.Observed {
-			s.Hypothetical().Epochs++
+			s.hypothetical().Epochs++
 		} else {
 			s.EpochCount++
 		}
@@ -163,7 +163,7 @@ func (c *Counters) Epoch(e Epoch) {
 }
 
 // Change changes the epoch of a lineage that began at a time, if it is kept.
-func (c *Counters) Change(lineage string, began time.Time, change func(*Epoch)) {
+func (c *counters) Change(lineage string, began time.Time, change func(*Epoch)) {
 	c.Add(func(s *Stats) {
 		for i := range s.Epochs {
 			if e := &s.Epochs[i]; e.Lineage == lineage && e.Time.Equal(began) {
@@ -174,7 +174,7 @@ func (c *Counters) Change(lineage string, began time.Time, change func(*Epoch)) 
 }
 
 // Snapshot returns a copy of the statistics that is not changed any more.
-func (c *Counters) Snapshot() Stats {
+func (c *counters) Snapshot() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.s

@@ -1,4 +1,4 @@
-package stats
+package live
 
 import (
 	"fmt"
@@ -57,11 +57,11 @@ func addWindow(all []Window, w Window) []Window {
 		if all[i].From == WindowNotKnown {
 			all[i].From, all[i].Tokens = w.From, w.Tokens
 		}
-	case len(all) < MostWindows:
+	case len(all) < mostWindows:
 		all = append(all, w)
 	}
 	return all
 }
 
-// MostWindows limits the models remembered, because clients can name any number of them.
-const MostWindows = 200
+// mostWindows limits the models remembered, because clients can name any number of them.
+const mostWindows = 200

@@ -17,10 +17,10 @@ import (
 
 const (
 	// How long requests wait for another gateway's knowledge, from the beginning of an outage.
-	mostWait  = 15 * time.Second
-	awayProbe = 200 * time.Millisecond // between attempts to reach the database
-	awayGrace = 3 * time.Second        // after an outage: time for other gateways to store their unsaved states
-	awayPoll  = 50 * time.Millisecond  // between checks for such states
+	mostWait    = 15 * time.Second
+	outageProbe = 200 * time.Millisecond // between attempts to reach the database
+	outageGrace = 3 * time.Second        // after an outage: time for other gateways to store their unsaved states
+	outagePoll  = 50 * time.Millisecond  // between checks for such states
 )
 
 // An outage is a period in which the store does not answer.
@@ -32,7 +32,7 @@ type outage struct {
 	ended chan struct{} // closed when the store answers again
 }
 
-// Now reports whether the store is away.
+// Now reports whether the store is unavailable.
 func (o *outage) Now() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,12 +48,12 @@ func (o *outage) left() (ended <-chan struct{}, left time.Duration) {
 	case o.since.IsZero():
 		return nil, 0
 	case !o.back.IsZero():
-		return o.ended, max(0, awayGrace-time.Since(o.back))
+		return o.ended, max(0, outageGrace-time.Since(o.back))
 	}
 	return o.ended, max(0, o.Most-time.Since(o.since))
 }
 
-// Lost records that the store is away, and starts probing it in the background.
+// Lost records that the store is unavailable, and starts probing it in the background.
 func (s *Sessions) Lost(err error) {
 	o := &s.Outage
 	o.mu.Lock()
@@ -69,7 +69,7 @@ func (s *Sessions) Lost(err error) {
 // probe waits until the store is back, then stores the unsaved states.
 func (s *Sessions) probe() {
 	o := &s.Outage
-	tick := time.NewTicker(awayProbe)
+	tick := time.NewTicker(outageProbe)
 	defer tick.Stop()
 	for back := false; !back; {
 		select {
@@ -87,23 +87,23 @@ func (s *Sessions) probe() {
 	close(o.ended)
 }
 
-// Flush stores the unsaved states. It returns false if the store is away again.
+// Flush stores the unsaved states. It returns false if the store is unavailable again.
 func (s *Sessions) Flush(ctx context.Context) bool {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.all))
 	s.mu.Unlock()
 	for _, one := range all {
-		var late []*Claim
+		var late []*Lease
 		one.mu.Lock()
 		for _, e := range one.entries {
 			if e.unsaved && e.State != nil {
-				late = append(late, &Claim{Entry: e, Session: one, Reads: e.reader})
+				late = append(late, &Lease{Entry: e, Session: one, Reads: e.reader})
 			}
 		}
 		one.mu.Unlock()
 		for _, c := range late {
 			err := c.flush(ctx, s)
-			if errors.Is(err, store.ErrAway) {
+			if errors.Is(err, store.ErrUnavailable) {
 				return false
 			} else if err != nil && !errors.Is(err, store.ErrConflict) { // after a conflict, the other's state counts
 				s.Fault("store", err)
@@ -114,7 +114,7 @@ func (s *Sessions) Flush(ctx context.Context) bool {
 }
 
 // flush stores an unsaved state, unless another gateway has stored a later one.
-func (c *Claim) flush(ctx context.Context, in *Sessions) error {
+func (c *Lease) flush(ctx context.Context, in *Sessions) error {
 	if !c.Latest(ctx) {
 		return ctx.Err()
 	}
@@ -136,7 +136,7 @@ func (c *Claim) flush(ctx context.Context, in *Sessions) error {
 	return err
 }
 
-// Reach loads the records of a session from the store. While the store is away, a request continues at once if this
+// Reach loads the records of a session from the store. While the store is unavailable, a request continues at once if this
 // gateway knows the last view of its conversation; other requests wait for a while.
 func (s *Sessions) Reach(ctx context.Context, one *Session, r *wire.Request, rolling []wire.Hash) error {
 	if s.Outage.Now() && one.current(r, rolling) {
@@ -150,7 +150,7 @@ func (s *Sessions) Reach(ctx context.Context, one *Session, r *wire.Request, rol
 				"record", id)
 		}
 		switch {
-		case errors.Is(err, store.ErrAway):
+		case errors.Is(err, store.ErrUnavailable):
 			s.Lost(err)
 		case err != nil:
 			s.Fault("store", err)
@@ -161,7 +161,7 @@ func (s *Sessions) Reach(ctx context.Context, one *Session, r *wire.Request, rol
 			return nil
 		}
 		if err == nil { // another gateway may be about to store more
-			ended, left = nil, min(left, awayPoll)
+			ended, left = nil, min(left, outagePoll)
 		}
 		wait := time.NewTimer(left)
 		select {
