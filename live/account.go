@@ -248,21 +248,9 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	form := `{"role":"user","content":?}`
-	switch r.API {
-	case wire.Messages:
-		form = `{"role":"user","content":[{"type":"text","text":?}]}`
-	case wire.Responses:
-		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
-	case wire.Gemini:
-		form = `{"role":"user","parts":[{"text":?}]}`
-	case wire.Converse:
-		form = `{"role":"user","content":[{"text":?}]}`
-	case wire.Chat:
-	}
-	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
+	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, wire.Of(r.API).Asked, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
-		body = wire.LimitOutput(body, limit)
+		body = wire.LimitOutput(r.API, body, limit)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), http.NoBody)
 	if err != nil {
@@ -284,8 +272,8 @@ func thought(r *wire.Request) int {
 	switch {
 	case r.Thinking == "enabled":
 		more := r.Body
-		if r.API == wire.Converse {
-			more = rawjson.Field(more, "additionalModelRequestFields")
+		if in := wire.Of(r.API).Extra; in != "" {
+			more = rawjson.Field(more, in)
 		}
 		for _, name := range []string{"thinking", "reasoning_config"} {
 			if budget := rawjson.Int(rawjson.Field(rawjson.Field(more, name), "budget_tokens")); budget > 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -122,12 +121,12 @@ func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
-// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
+// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as some APIs send it.
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
 func (e *exchange) startsWithOverflow(res *http.Response) bool {
 	r := e.req
-	if r.parsed.API != wire.Responses || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
+	if !wire.Of(r.parsed.API).Announces || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
 		e.plan.tokens < r.limits.policy.Window/4 {
 		return false
 	}
@@ -429,10 +428,11 @@ func (w *watcher) answer() wire.Answer {
 // [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
 // that they do not get, and to Amazon, which has no such content.
 func (r *request) holds() string {
-	if r.parsed.API == wire.Messages && (r.from.subscribed || r.t.framed()) {
+	api := wire.Of(r.parsed.API)
+	if api.Signs && (r.from.subscribed || r.t.framed()) {
 		return ""
 	}
-	return messages.Formats[r.parsed.API]
+	return api.Format
 }
 
 // compactionBeta is the value that Anthropic requires in the Anthropic-Beta header of a request that contains its own
@@ -442,7 +442,7 @@ const compactionBeta = "compact-2026-09-04"
 // announceBlock sets that header if the view begins with a compaction that the client does not know of.
 func (e *exchange) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
-	if !e.plan.altered || e.req.parsed.API != wire.Messages || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
+	if !e.plan.altered || !wire.Of(e.req.parsed.API).Signs || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
 		strings.Contains(said, compactionBeta) {
 		return
 	}

@@ -28,7 +28,7 @@ type chained struct {
 
 // chainOf returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
 func (g *Gateway) chainOf(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
-	if wire.API(t.api) != wire.Responses || t.compact {
+	if !wire.Of(wire.API(t.api)).Chains || t.compact {
 		return nil
 	}
 	owner := g.secrets.credentialOf(t.who, r) + " " + t.upstream.Name

@@ -33,7 +33,7 @@ import (
 // before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
 // does not contain word for word.
 func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
-	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+seal.Name)) {
+	if !wire.Of(wire.API(t.api)).Seals || !bytes.Contains(body, []byte(`"`+seal.Name)) {
 		return body, nil
 	}
 	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}

@@ -236,7 +236,7 @@ func (q *question) answer(ctx context.Context, r *request) (*compressed, error) 
 	if r.limits, err = limitsOf(r); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
-	if r.parsed.API == wire.Messages {
+	if wire.Marks(r.parsed.API) {
 		r.parsed.HeadMarkers = unknownMarkers
 		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
 		thinks := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Thinking })

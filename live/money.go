@@ -133,7 +133,7 @@ func (e *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 		if a.Input = e.size(a.Model); a.Input == 0 {
 			return a, false
 		}
-	case e.req.parsed.API != wire.Messages || a.Complete || a.Stop != "": // other APIs report everything at the end
+	case !wire.Of(e.req.parsed.API).PromptFirst || a.Complete || a.Stop != "": // other APIs report everything at the end
 		return a, false
 	}
 	if e.watcher != nil {

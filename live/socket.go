@@ -127,7 +127,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	r := posted(handshake)
 	t := s.route(r)
-	if wire.API(t.api) != wire.Responses || t.compact || t.rejection != nil || t.upstream == nil {
+	if !wire.Of(wire.API(t.api)).Sockets || t.compact || t.rejection != nil || t.upstream == nil {
 		return false
 	}
 	t.handshake = true

@@ -77,8 +77,8 @@ func (r *request) about() []attribute.KeyValue {
 	switch {
 	case r.t.upstream != nil:
 		vendor = r.t.upstream.Name
-	case r.parsed != nil && r.parsed.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
-		vendor = upstream.SpeaksAnthropic
+	case r.parsed != nil: // the caller of /v1/compress asks the vendor itself
+		vendor = cmp.Or(upstreamOf[wire.Of(r.parsed.API).Vendor], vendor)
 	}
 	return []attribute.KeyValue{
 		telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),

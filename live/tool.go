@@ -102,7 +102,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 // the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
 // gateway must know the history, because the next request continues it.
 func (r *request) mayHaveTool(ctx context.Context) bool {
-	stored := r.parsed.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
+	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
 	return !agents.Subscription(r.in.header) && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
@@ -169,7 +169,7 @@ func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		e: e, r: r.WithContext(ctx), stop: stop, body: res.Body,
 		splice: wire.NewSplice(e.req.parsed.API, recallTool.Name, e.req.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	otherwise := e.req.parsed.API == wire.Gemini || e.req.t.framed() // in arrays, frames
+	otherwise := wire.Of(e.req.parsed.API).Arrays || e.req.t.framed()
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || e.req.parsed.Stream && otherwise {
 		if res.Body = s; e.req.in.chain != nil && e.req.in.chain.stream != nil {
 			listen(res, e.req.s.Bounds.MaxBody, e.req.in.chain.answered)

@@ -30,6 +30,7 @@ import (
 // to add one.
 var codecs = []codec.Codec{
 	condense.Codec,
+	gemini.Qwen,
 	claudecode.Codec,
 	codex.Codec,
 	pi.Codec,

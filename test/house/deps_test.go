@@ -46,7 +46,7 @@ var products = []struct{ name, folders, foreign string }{
 	{
 		"program", "cmd/condense",
 		"github.com/gofrs/flock github.com/google/uuid github.com/jedib0t/go-pretty github.com/mattn/go-isatty github.com/pelletier/go-toml " +
-			"github.com/pkoukk/tiktoken-go github.com/pkoukk/tiktoken-go-loader github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra github.com/spf13/pflag " +
+			"github.com/pkoukk/tiktoken-go github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra github.com/spf13/pflag " +
 			"github.com/tailscale/hujson go.opentelemetry.io/otel golang.org/x/sys modernc.org/sqlite",
 	},
 	{

@@ -146,7 +146,7 @@ func (j *Job) pinned(all []wire.Message) func(i int) bool {
 
 // attempt is run, but leaves the messages from index keep on unchanged.
 func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep int) (*Prepared, error) {
-	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: messages.Formats[j.API]})
+	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: wire.Of(j.API).Format})
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +216,8 @@ func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) e
 // prepared writes the condensed conversation as messages of the API.
 func (j *Job) prepared(doc *transcript.Document, report *condense.Report) (*Prepared, error) {
 	var out bytes.Buffer
-	apart := j.API != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.API], Apart: apart}); err != nil {
+	of := wire.Of(j.API)
+	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: of.Format, Apart: of.Apart}); err != nil {
 		return nil, err
 	}
 	after, err := wire.Parse(j.API, bytes.Clone(out.Bytes()), &wire.Options{Volatile: j.Volatile}) // it is kept, and the buffer is twice as large

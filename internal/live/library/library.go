@@ -232,8 +232,8 @@ func Conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 func Places(api wire.API, messages [][]byte) []int {
 	places, n := make([]int, len(messages)), 0
 	for i, raw := range messages {
-		if api == wire.Messages {
-			if _, ok := wire.Plain(raw); !ok {
+		if plain := wire.Of(api).Plain; plain != nil {
+			if _, ok := plain(raw); !ok {
 				continue
 			}
 		}
@@ -298,7 +298,7 @@ func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserve
 // State returns the recallable content of a record's conversation, for the MCP server. Changed is the time of the last change.
 func (l *Library) State(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
 	return &mcpserver.State{
-		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,
+		Conversation: c, Name: "this conversation", Format: wire.Of(wire.API(key.API)).Format, Changed: changed, Records: true,
 		Recalled: func(pieces []recall.Piece, bytes int) { l.recalled(key, id, pieces, bytes) },
 	}
 }

@@ -12,15 +12,9 @@ import (
 	"github.com/condensehq/condense/transcript"
 )
 
-// Formats maps APIs to their names in package transcript.
-var Formats = map[wire.API]string{
-	wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api",
-	wire.Converse: "bedrock-converse",
-}
-
 // Read reads messages.
 func Read(api wire.API, messages [][]byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: Formats[api]})
+	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: wire.Of(api).Format})
 }
 
 // Raw returns the JSON of messages as in the request.

@@ -83,7 +83,7 @@ func Entries(j *history.Journal, turns []apimessage.Turn) (entries []history.Ent
 var (
 	messageFields = rawjson.Set("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls",
 		"tool_call_id", "function_call", "audio", "message", "payload", "type",
-		"info", "parts", "thoughts", "toolCalls", "toolCallId", "isError")
+		"info", "parts", "thoughts", "toolCalls", "toolCallId", "isError", "toolCallResult", "usageMetadata")
 	blockFields = rawjson.Set("type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source",
 		"thinking", "signature", "data", "image_url", "refusal", "arguments", "thinkingSignature", "mimeType")
 	requestFields = rawjson.Set("messages", "system", "tools", "functions", "model")

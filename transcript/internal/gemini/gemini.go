@@ -203,6 +203,15 @@ func geminiPart(raw []byte) []core.Part {
 			return []core.Part{call(v)}
 		case key == "functionResponse" && rawjson.IsString(rawjson.Field(v, "id")):
 			content, failed := responseContent(rawjson.Field(v, "response"))
+			for medium := range rawjson.Elements(rawjson.Field(v, "parts")) {
+				for _, p := range geminiPart(medium) {
+					switch p.(type) {
+					case core.Image, core.Opaque:
+						content = append(content, p)
+					default:
+					}
+				}
+			}
 			return []core.Part{core.ToolResult{CallID: rawjson.Text(rawjson.Field(v, "id")), Content: content, IsError: failed}}
 		case key == "inlineData":
 			mime := rawjson.Text(rawjson.Field(v, "mimeType"))

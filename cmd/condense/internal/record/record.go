@@ -24,7 +24,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -195,7 +194,7 @@ func (r *Recorder) write(e *live.Exchange) error {
 }
 
 func read(e *live.Exchange, body []byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: messages.Formats[wire.API(e.API)]})
+	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: wire.Of(wire.API(e.API)).Format})
 }
 
 // find returns the journal that said continues: the one with most of its messages. It creates a journal if none has

@@ -43,6 +43,7 @@ type pointing struct {
 	base   string   // the gateway's address
 	secret string   // of recall; empty for an agent without these tools
 	status []string // the program of its status line, with arguments; nil for the agent's own
+	later  *agents.Later
 }
 
 // launch returns the arguments and the environment with which an agent sends its requests to the
@@ -86,11 +87,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 	}
 	if p.Merge != "" {
-		keys := p.Settings[len(p.Settings)-1].Keys
-		if recall != nil {
-			keys = slices.Concat(keys, recall.Keys)
-		}
-		text, err := merged(keys, lookup(environ, p.Merge), fill)
+		text, err := merged(&p, recall, to.later, lookup(environ, p.Merge), fill)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", p.Merge, err), l.remove())
 		}
@@ -117,6 +114,11 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 			return nil, errors.Join(err, l.remove())
 		}
 	}
+	if to.later != nil {
+		if err := l.later(to.later); err != nil {
+			return nil, errors.Join(err, l.remove())
+		}
+	}
 	l.args = append(l.args, args...)
 	l.bypassProxy(environ)
 	return l, nil
@@ -138,6 +140,20 @@ func (l *launched) recall(r *Recall, fill func(string) string) error {
 		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
 	}
 	return nil
+}
+
+// later makes the agent condense by itself later than usual.
+func (l *launched) later(how *agents.Later) error {
+	for name, value := range how.Env {
+		l.set(name, value)
+	}
+	l.args = append(l.args, how.Args...)
+	if how.File == "" {
+		return nil
+	}
+	file, err := l.file("later.json", how.Text)
+	l.set(how.File, file)
+	return err
 }
 
 // meterVariable has the program of the status line for an agent's plugin, as JSON.

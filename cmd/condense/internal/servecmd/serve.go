@@ -60,6 +60,7 @@ type gatewayFlags struct {
 	recall        bool     // requests without a recall secret carry the gateway's own
 	page          bool     // with alone: the pages are shown, with texts, to the user who has their address
 	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
+	keepLimit     bool     // of that child
 	knows         *knowing // what that child knows about its models; nil: nothing
 	unversioned   []string // upstreams from the agent's own settings whose paths have no /v1
 	log, logAs    string

@@ -54,16 +54,24 @@ func Parse(format string, text []byte) *File {
 
 // Get returns the string, number or truth value at a path of names; ok is false if there is none.
 func (f *File) Get(path ...string) (value string, ok bool, err error) {
-	at := f.values
-	for _, name := range path {
-		table, _ := at.(map[string]any)
-		at = table[name]
-	}
+	at := f.at(path)
 	switch at.(type) {
 	case string, int64, float64, bool, json.Number:
 		return fmt.Sprint(at), f.err == nil, f.err
 	}
 	return "", false, f.err
+}
+
+// Has reports whether there is anything at a path of names.
+func (f *File) Has(path ...string) bool { return f.at(path) != nil }
+
+func (f *File) at(path []string) any {
+	at := f.values
+	for _, name := range path {
+		table, _ := at.(map[string]any)
+		at = table[name]
+	}
+	return at
 }
 
 // Get returns the value at a path of names in a text.
@@ -106,12 +114,14 @@ type Change struct {
 	// how many of the objects on the path were made for it.
 	Old  string `json:"old,omitempty"`
 	Made int    `json:"made,omitempty"`
+
+	value any // New, as it is written
 }
 
-// Set returns text with the string value at a path of names. Of TOML it sets values outside of
+// Set returns text with the value, a string or a [json.Number], at a path of names. Of TOML it sets values outside of
 // tables only.
-func Set(format string, text []byte, value string, path ...string) ([]byte, Change, error) {
-	c := Change{Path: path, New: value}
+func Set(format string, text []byte, value any, path ...string) ([]byte, Change, error) {
+	c := Change{Path: path, New: fmt.Sprint(value), value: value}
 	if format == TOML {
 		return setTOML(text, c)
 	}
@@ -170,11 +180,11 @@ func object(v *hujson.Value) *hujson.Object {
 	return new(hujson.Object)
 }
 
-func quote(s string) string {
+func quote(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string and a buffer: no error
+	_ = e.Encode(v) // a string or number, and a buffer: no error
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -206,13 +216,13 @@ func setJSON(text []byte, c Change) ([]byte, Change, error) {
 			return nil, c, fmt.Errorf("%s is not a text", strings.Join(c.Path, "."))
 		}
 		c.Old = string(text[at.StartOffset:at.EndOffset])
-		return splice(text, at.StartOffset, at.EndOffset, quote(c.New)), c, nil
+		return splice(text, at.StartOffset, at.EndOffset, quote(c.value)), c, nil
 	}
 	o := object(at)
 	c.Made = len(c.Path) - 1 - depth
 	l := layoutOf(text, &root)
 	begin := at.StartOffset + 1
-	added, end := l.member(c.Path[depth:], c.New, depth+1), ""
+	added, end := l.member(c.Path[depth:], c.value, depth+1), ""
 	if len(o.Members) > 0 {
 		// New members are the first: then nothing before and after them changes.
 		first := text[begin:o.Members[0].Name.StartOffset]
@@ -239,7 +249,7 @@ func (l layout) line(depth int) string {
 }
 
 // member is a member with the objects around its value.
-func (l layout) member(path []string, value string, depth int) string {
+func (l layout) member(path []string, value any, depth int) string {
 	colon := ": "
 	if l.newline == "" {
 		colon = ":"
@@ -344,7 +354,7 @@ func setTOML(text []byte, c Change) ([]byte, Change, error) {
 	key, value := tomlEntry(text, c.Path[0])
 	if key >= 0 {
 		c.Old = string(text[value.from:value.to])
-		return splice(text, value.from, value.to, quote(c.New)), c, nil
+		return splice(text, value.from, value.to, quote(c.value)), c, nil
 	}
 	newline := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -354,7 +364,7 @@ func setTOML(text []byte, c Change) ([]byte, Change, error) {
 	if bytes.HasPrefix(text, bom) {
 		at = len(bom)
 	}
-	return splice(text, at, at, c.Path[0]+" = "+quote(c.New)+newline), c, nil
+	return splice(text, at, at, c.Path[0]+" = "+quote(c.value)+newline), c, nil
 }
 
 func undoTOML(text []byte, c Change) []byte {
