@@ -71,7 +71,7 @@ func isFailure(line string) bool {
 	return hinted && faultForm.Match(text) && !NamesExit(line)
 }
 
-// WithoutColours returns s without the signs by which programs colour what they print.
+// WithoutColours returns s without the signs by which programs colour their output.
 func WithoutColours(s string) string {
 	if !strings.Contains(s, "\x1b[") {
 		return s
