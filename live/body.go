@@ -32,7 +32,7 @@ func (g *Gateway) tenantBehind(r *http.Request, t *target) string {
 	return cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil))
 }
 
-// takeBody reads the body of a request up to most bytes. A large one waits for room to be inspected: leave is never nil, and must be
+// takeBody reads the body of a request up to most bytes. A large one waits for capacity to be inspected: leave is never nil, and must be
 // called after that; further calls do nothing. The caller closes the body's Hold.
 func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target, most int64) (b *payload.Body, leave func(), err error) {
 	tenant := g.tenantBehind(r, t)

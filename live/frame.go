@@ -48,18 +48,18 @@ type frameError struct {
 
 func (f *frameError) Error() string { return f.text }
 
-// next reads the next frame, whose size the connection limits. Without room for it in the memory of the socket it reads no further, so
+// next reads the next frame, whose size the connection limits. Without capacity for it in the memory of the socket it reads no further, so
 // that the client has to
 // wait. After the time of patience without bytes it ends the connection.
 func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
-	ctx, cut := context.WithCancel(k.ctx)
-	defer cut()
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
 	kind, r, err := k.client.Reader(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.tenant, cut)}
-	patience := time.AfterFunc(k.g.patience, cut)
+	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.tenant, cancel)}
+	patience := time.AfterFunc(k.g.patience, cancel)
 	defer patience.Stop()
 	f.data, err = payload.ReadHeld(readerFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
@@ -85,7 +85,7 @@ type readerFunc func([]byte) (int, error)
 // Read calls f.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// grow waits for room for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
+// grow waits for capacity for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
 func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
 	k.paused.Store(true)
 	defer k.paused.Store(false)

@@ -136,7 +136,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
 		originals: originals{asking: make(chan struct{}, mostAsking)},
-		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld(), payload.LongestRoom),
+		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld(), payload.LongestWait),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error

@@ -40,7 +40,7 @@ func (p *plan) show() {
 }
 
 // judge has the view of the epoch held against the client's whole history, beside the requests, and says the result where the epoch is
-// shown. Without room for that, the epoch stays unmeasured.
+// shown. Without capacity for that, the epoch stays unmeasured.
 func (p *plan) judge() {
 	e, view, g, tenant, watch := *p.epoch, p.messages, p.req.g, p.req.tenant(), p.req.s.Reports.Watch
 	api, history, size := p.req.parsed.API, messages.Raw(p.req.parsed.Messages), len(p.req.parsed.Body)

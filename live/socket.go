@@ -56,7 +56,7 @@ type socket struct {
 	active   atomic.Int64  // requests that wait or are being answered
 	read     atomic.Int64  // events of the vendor
 	moved    atomic.Int64  // frames from and to the client
-	paused   atomic.Bool   // no frames are read, for want of room: a client that writes cannot answer a ping
+	paused   atomic.Bool   // no frames are read, for want of memory: a client that writes cannot answer a ping
 
 	running sync.WaitGroup
 
@@ -110,10 +110,10 @@ func (s *sockets) enter(who tenant.Caller, tenant string, concurrent int) (leave
 }
 
 // Finish waits until the WebSockets have ended, which [Gateway.Drain] makes end after the answers in progress. When ctx
-// ends, it cuts them, and returns an error. A server's Shutdown does not wait for them.
+// ends, it ends them, and returns an error. A server's Shutdown does not wait for them.
 func (g *Gateway) Finish(ctx context.Context) error {
-	cut := context.AfterFunc(ctx, g.stop)
-	defer cut()
+	cancel := context.AfterFunc(ctx, g.stop)
+	defer cancel()
 	g.sockets.open.Wait()
 	return ctx.Err()
 }
@@ -284,7 +284,7 @@ func (k *socket) serve() {
 		err := k.fromVendor()
 		close(k.gone)
 		for _, l := range k.all() {
-			l.cut(io.ErrUnexpectedEOF)
+			l.end(io.ErrUnexpectedEOF)
 		}
 		ended <- err
 	})

@@ -113,8 +113,8 @@ func (k *socket) vendorGone() bool {
 	}
 }
 
-// errCut means that an answer has ended early.
-var errCut = errors.New("the answer was cut")
+// errBroken means that an answer has ended early.
+var errBroken = errors.New("the answer was cut")
 
 func (l *stream) answer(f *frame) (err error) {
 	r := l.k.r.Clone(context.WithValue(l.k.answers, streamKey{}, l))
@@ -127,7 +127,7 @@ func (l *stream) answer(f *frame) (err error) {
 			if p != http.ErrAbortHandler { //nolint:errorlint // a value to panic with
 				panic(p)
 			}
-			err = errCut
+			err = errBroken
 		}
 	}()
 	l.disturbed.Store(false)
@@ -155,13 +155,13 @@ func (l *stream) take(event []byte) bool {
 		p.first <- event
 	}
 	if isLast(event) {
-		l.cut(nil)
+		l.end(nil)
 	}
 	return true
 }
 
-// cut ends the answer; nil is its proper end.
-func (l *stream) cut(err error) {
+// end ends the answer; nil is its proper end.
+func (l *stream) end(err error) {
 	l.mu.Lock()
 	p := l.now
 	l.now = nil

@@ -27,11 +27,10 @@ import (
 
 // windows holds the windows that servers have reported or were asked for.
 type windows struct {
-	mu  sync.Mutex
-	of  map[windowKey]*modelWindow
-	cut map[string]bool // conversations with a prompt that was cut
-
-	listed map[string]map[string]int // by base and model, as vendors have listed them to clients
+	mu        sync.Mutex
+	of        map[windowKey]*modelWindow
+	truncated map[string]bool           // conversations with a truncated prompt
+	listed    map[string]map[string]int // by base and model, as vendors have listed them to clients
 }
 
 type windowKey struct{ base, model string }
@@ -40,17 +39,17 @@ type windowKey struct{ base, model string }
 type modelWindow struct {
 	shown Window
 
-	most  int  // the longest prompt that the server has taken, by its count
-	cuts  int  // prompts without media that it has cut at that length, each of another size
-	said  bool // the warning is in the log
-	under bool // a question to the server is under way
-	times int
-	last  time.Time
+	most        int  // the longest prompt that the server has taken, by its count
+	truncations int  // prompts without media that it has truncated at that length, each of another size
+	said        bool // the warning is in the log
+	under       bool // a question to the server is under way
+	times       int
+	last        time.Time
 }
 
 // Limits of the models and conversations remembered, because clients can name any number of them.
 const (
-	mostCut = 1000
+	mostTruncated = 1000
 )
 
 // The pause between two questions about a window doubles until the server answers. Then it is latestAgain, because a
@@ -122,7 +121,7 @@ func named(refusal string, counted, media, known int) (n int, absurd bool) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(strings.Join(found[1:], ""))
-	return n, err != nil || n < min(leastWindow, known) || media == 0 && n/cutRatio > counted
+	return n, err != nil || n < min(leastWindow, known) || media == 0 && n/truncatedRatio > counted
 }
 
 // remember keeps the window that a refusal of the plan names, or logs that it is absurd.
@@ -298,16 +297,16 @@ func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, 
 // patienceWithServer limits all questions about a window together. No request waits for them.
 const patienceWithServer = 3 * time.Second
 
-// Thresholds for a prompt that was cut: our count of text is never that much larger than the server's.
+// Thresholds for a truncated prompt: our count of text is never that much larger than the server's.
 const (
-	cutRatio    = 3
-	cutTokens   = 2000
-	stillRatio  = 1.5 // lower ones, for when the conversation grows and the server's count does not
-	stillTokens = 1000
-	leastWindow = 2048 // the smallest that servers give a model unless they are told
+	truncatedRatio  = 3
+	truncatedTokens = 2000
+	stillRatio      = 1.5 // lower ones, for when the conversation grows and the server's count does not
+	stillTokens     = 1000
+	leastWindow     = 2048 // the smallest that servers give a model unless they are told
 )
 
-// truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
+// truncated reports whether the server has silently truncated the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
 func (e *exchange) truncated(a wire.Answer) bool {
 	r := e.req
@@ -322,7 +321,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 	was := r.lease.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
 		float64(ours) >= stillRatio*float64(a.Input)
-	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
+	truncated := still || ours >= truncatedRatio*a.Input && ours-a.Input >= truncatedTokens
 	ws := &r.g.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -331,18 +330,18 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		w = &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
 	}
 	if a.Input > w.most+w.most/10 { // it holds more than was known
-		w.most, w.cuts, w.shown.Holds = a.Input, 0, 0
+		w.most, w.truncations, w.shown.Holds = a.Input, 0, 0
 	}
-	if !cut {
+	if !truncated {
 		return false
 	}
-	first := !ws.cut[r.lease.Conversation]
-	if len(ws.cut) >= mostCut || ws.cut == nil {
-		ws.cut = map[string]bool{}
+	first := !ws.truncated[r.lease.Conversation]
+	if len(ws.truncated) >= mostTruncated || ws.truncated == nil {
+		ws.truncated = map[string]bool{}
 	}
-	ws.cut[r.lease.Conversation] = true
+	ws.truncated[r.lease.Conversation] = true
 	if grown := ours - w.shown.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
-		w.cuts++
+		w.truncations++
 	}
 	w.shown.Truncated++
 	w.shown.Taken, w.shown.Counted, w.shown.Tokens = a.Input, ours, cmp.Or(w.shown.Tokens, r.limits.policy.Window)
@@ -352,7 +351,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		log.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest")
 	}
 	// One count proves no window: ours or the server's may be wrong.
-	if w.shown.Holds == 0 && w.cuts > 1 && w.most >= leastWindow {
+	if w.shown.Holds == 0 && w.truncations > 1 && w.most >= leastWindow {
 		w.shown.Holds = w.most
 		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.shown.Remedy())
 	}

@@ -119,7 +119,7 @@ var ErrQueue = errors.New("too many condensations at the same time")
 // turnsAtOnce limits the simultaneous condensations that compute: more would only slow down all of them.
 func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
 
-// computes is the weight of one of them: so many that wait have room in place of turnsAtOnce that compute.
+// computes is the weight of one of them: so many that wait are admitted in place of turnsAtOnce that compute.
 func computes() int64 { return max(waitersAtOnce, turnsAtOnce()) }
 
 // A pace is a chain's speed, averaged over the conversations that it has condensed.
