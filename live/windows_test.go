@@ -350,7 +350,7 @@ func TestListedWindows(t *testing.T) {
 			if _, _, err := c.Step(t.Context()); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			all, err := g.Desk().Conversations(t.Context(), time.Time{})
+			all, err := g.Controller().Conversations(t.Context(), time.Time{})
 			if err != nil || len(all) != 1 || all[0].Window != test.want {
 				t.Errorf("%s, packed %t: %v, %+v", name, packed, err, all)
 			}
