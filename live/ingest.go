@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript"
 )
 
 // ingest shortens tool results that were never sent. The shortened form depends only on the result's round of tools
@@ -83,12 +81,12 @@ func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, er
 	if err != nil || !report.Acted {
 		return short, err
 	}
-	var out bytes.Buffer
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: api.Format, Apart: true}); err != nil {
+	out, err := messages.Write(r.parsed.API, doc, true)
+	if err != nil {
 		return nil, err
 	}
 	var after []json.RawMessage
-	if err := json.Unmarshal(out.Bytes(), &after); err != nil {
+	if err := json.Unmarshal(out, &after); err != nil {
 		return nil, err
 	}
 	if len(after) != len(raw) {

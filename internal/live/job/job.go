@@ -15,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -23,7 +24,6 @@ import (
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/transcript"
 )
 
 // ErrNotDue means that the policy of the profile saw no reason to condense, or no gain.
@@ -146,7 +146,7 @@ func (j *Job) pinned(all []wire.Message) func(i int) bool {
 
 // attempt is run, but leaves the messages from index keep on unchanged.
 func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep int) (*Prepared, error) {
-	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: wire.Of(j.API).Format})
+	doc, err := messages.ReadRequest(j.API, j.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -214,13 +214,12 @@ func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) e
 }
 
 // prepared writes the condensed conversation as messages of the API.
-func (j *Job) prepared(doc *transcript.Document, report *condense.Report) (*Prepared, error) {
-	var out bytes.Buffer
-	of := wire.Of(j.API)
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: of.Format, Apart: of.Apart}); err != nil {
+func (j *Job) prepared(doc *codec.File, report *condense.Report) (*Prepared, error) {
+	out, err := messages.Write(j.API, doc, wire.Of(j.API).Apart)
+	if err != nil {
 		return nil, err
 	}
-	after, err := wire.Parse(j.API, bytes.Clone(out.Bytes()), &wire.Options{Volatile: j.Volatile}) // it is kept, and the buffer is twice as large
+	after, err := wire.Parse(j.API, bytes.Clone(out), &wire.Options{Volatile: j.Volatile}) // it is kept, and the buffer is twice as large
 	if err != nil {
 		return nil, err
 	}
