@@ -39,7 +39,8 @@ test-race:
 	sh tools/skipped.sh; exit $$status
 
 # What CI does each night, in hours: every test with the race detector, with all pairs of APIs and forms; then four times as many random
-# cases as by hand, other ones each night (the seed is printed: RAPID_SEED=N repeats them); then the long histories and days.
+# cases as by hand, other ones each night (the seed is printed: RAPID_SEED=N repeats them); every agent in every test; then the long
+# histories and days.
 RAPID_SEED ?= $(shell date +%s)
 night: export RAPID_SEED := $(RAPID_SEED)
 night: export CONDENSE_NIGHT = 1
@@ -47,6 +48,7 @@ night:
 	@echo "RAPID_SEED=$(RAPID_SEED)"
 	$(MAKE) --no-print-directory test-race
 	RAPID_CHECKS=400 $(MAKE) --no-print-directory test RACE=
+	CONDENSE_AGENTS=all $(MAKE) --no-print-directory test-agents
 	$(MAKE) --no-print-directory soak HISTORIES=1000000
 	$(MAKE) --no-print-directory soak-orders ORDERS=10000
 	@echo "RAPID_SEED=$(RAPID_SEED)"
@@ -54,20 +56,20 @@ night:
 # The official SDKs of the vendors accept what the program writes. A module of its own, not in
 # `make check`: its first build takes minutes and up to 3 GB of memory.
 test-sdk:
-	cd test/sdk && go mod tidy -diff && go vet ./... && go test -timeout 60m ./...
+	cd test/sdk && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 60m ./...
 
 # The HTML pages in a real Chromium, found in PATH or named by CONDENSE_CHROMIUM.
 test-browser:
-	cd test/browser && go mod tidy -diff && go vet ./... && go test -timeout 60m ./...
+	cd test/browser && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 60m ./...
 
 # What measures condense, and what makes the weights of internal/value: a module of its own, which the program does not need.
 test-bench:
-	cd bench && go mod tidy -diff && go vet ./... && go test -timeout 60m ./...
+	cd bench && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 60m ./...
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
 # from npm: 1 GB, in the user's cache directory. CONDENSE_AGENTS=all tries each of them in every test, which takes half an hour.
 test-agents:
-	cd test/agents && go mod tidy -diff && go vet ./... && go test -parallel 3 -timeout 60m ./...
+	cd test/agents && go mod tidy -diff && go vet ./... && go test -vet=off -parallel 3 -timeout 60m ./...
 
 # Four gateways that share a PostgreSQL, killed at random, the database stopped for ten seconds. `make test` has a short form.
 FLEET ?= 200x60

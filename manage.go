@@ -377,10 +377,7 @@ func (p *plan) floorErr() error {
 func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	s, release := h.use()
 	set, fault := s.resolve(turnKey{t.Profile, t.Mode})
-	if e := release(); fault == nil {
-		fault = e
-	}
-	switch {
+	switch fault = errors.Join(fault, release()); {
 	case fault != nil:
 		return false, fault
 	case set.RooRule:
@@ -397,15 +394,10 @@ func (h *Host) Overflow(t Turn, err error) (bool, error) {
 // changes or the host is closed.
 func (h *Host) Provider(ctx context.Context, c config.Provider, profile string) (core.CondensationProvider, error) {
 	s, release := h.use()
-	p, err := func() (core.CondensationProvider, error) {
-		set, err := s.resolve(turnKey{profile: profile})
-		if err != nil {
-			return nil, err
-		}
-		return s.provider(ctx, c, set.Model.Name)
-	}()
-	if errRelease := release(); err == nil {
-		err = errRelease
+	set, err := s.resolve(turnKey{profile: profile})
+	if err != nil {
+		return nil, errors.Join(err, release())
 	}
-	return p, err
+	p, err := s.provider(ctx, c, set.Model.Name)
+	return p, errors.Join(err, release())
 }

@@ -176,26 +176,13 @@ func (r *Report) losses(req *core.Request, got *core.ChainResult) {
 // fill adds the tokens of the view by kind, before and after, to those of the system prompt
 // and the tools.
 func (r *Report) fill(p *plan, before, after map[tokens.Kind]int) {
-	overhead := p.system + p.tools
-	r.Tokens = TokenReport{
-		Before: overhead, After: overhead,
-		ByKind: map[tokens.Kind]Change{},
-	}
-	for _, kind := range tokens.Kinds() {
-		r.Tokens.ByKind[kind] = Change{} // every kind, so that readers need no check
-	}
-	r.Tokens.ByKind[tokens.KindSystem] = Change{overhead, overhead}
-	for kind, n := range before {
-		c := r.Tokens.ByKind[kind]
-		c.Before += n
+	overhead := map[tokens.Kind]int{tokens.KindSystem: p.system + p.tools}
+	r.Tokens = TokenReport{ByKind: map[tokens.Kind]Change{}}
+	for _, kind := range tokens.Kinds() { // every kind, so that readers need no check
+		c := Change{overhead[kind] + before[kind], overhead[kind] + after[kind]}
 		r.Tokens.ByKind[kind] = c
-		r.Tokens.Before += n
-	}
-	for kind, n := range after {
-		c := r.Tokens.ByKind[kind]
-		c.After += n
-		r.Tokens.ByKind[kind] = c
-		r.Tokens.After += n
+		r.Tokens.Before += c.Before
+		r.Tokens.After += c.After
 	}
 }
 

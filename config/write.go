@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -175,16 +176,14 @@ func firstSentence(doc string) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-const initHead = `# When and how condense condenses, for each profile and mode. Three commands to know:
-#   condense config check      reports every mistake in this file, with its position
-#   condense config explain    shows the values and where each comes from
-#   condense config schema     writes the schema for completion in editors
-# A value that is absent or -1 inherits: a mode from its profile, a profile from here.
-
-threshold: 80                # Percent of the context window at which to condense
-
-# The other settings of this level, with their defaults:
-`
+// initHead and initBody are a new file above and below the settings of its top level. The body is a format for the two chains and the
+// providers.
+var (
+	//go:embed init_head.yaml
+	initHead string
+	//go:embed init_body.txt
+	initBody string
+)
 
 const initServe = `
 # The gateway between agents and their vendors, 'condense serve' and 'condense wrap'. It works
@@ -221,24 +220,3 @@ models:
   # ours: {plugin: ./condense-provider-ours}
 `,
 }}
-
-// initBody is a format for the two chains and the providers.
-const initBody = `
-default_profile: main
-
-# A profile is what an agent is configured to use.
-profiles:
-  main:
-    model: anthropic/claude-sonnet-4-5  # gives the window
-    chain: %-16[1]s             # truncation is the fallback above the limit
-  # local:
-  #   window: 32768                     # of a model that the built-in table does not know
-  #   threshold: 60
-
-# A mode is what the agent is doing: the name of a profile, or a profile and what differs.
-modes:
-  code: main
-  architect: {profile: main, chain: %[2]s}
-
-# A provider is a strategy with settings. Two may share a strategy.
-%[3]s`

@@ -18,7 +18,6 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -96,10 +95,10 @@ func (r *resolved) asksClient() bool {
 func (p *plan) postpone() {
 	later := p.postponed
 	p.postponed = nil
-	if later == nil || p.req.claim == nil || !p.req.claim.Mine || p.epoch != nil || p.req.claim.Busy() {
+	if later == nil || p.req.lease == nil || !p.req.lease.Mine || p.epoch != nil || p.req.lease.Busy() {
 		return
 	}
-	leave, ok := p.req.g.preparing.Try(p.req.payer(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := p.req.g.preparing.Try(p.req.tenant(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
 	if ok {
 		later.j, later.leave = p.job(later.d, later.overflow), leave
 		p.postponed = later
@@ -249,21 +248,9 @@ func (c *client) request(ctx context.Context, message string, most int) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	form := `{"role":"user","content":?}`
-	switch r.API {
-	case wire.Messages:
-		form = `{"role":"user","content":[{"type":"text","text":?}]}`
-	case wire.Responses:
-		form = `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`
-	case wire.Gemini:
-		form = `{"role":"user","parts":[{"text":?}]}`
-	case wire.Converse:
-		form = `{"role":"user","content":[{"text":?}]}`
-	case wire.Chat:
-	}
-	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, form, message)))
+	body := r.With(append(messages.Raw(r.Messages), rawjson.Append(nil, wire.Of(r.API).Asked, message)))
 	if limit := most + thought(r); r.MaxOutput > limit { // this limit is not part of any vendor's cache key
-		body = wire.LimitOutput(body, limit)
+		body = wire.LimitOutput(r.API, body, limit)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), http.NoBody)
 	if err != nil {
@@ -285,8 +272,8 @@ func thought(r *wire.Request) int {
 	switch {
 	case r.Thinking == "enabled":
 		more := r.Body
-		if r.API == wire.Converse {
-			more = rawjson.Field(more, "additionalModelRequestFields")
+		if in := wire.Of(r.API).Extra; in != "" {
+			more = rawjson.Field(more, in)
 		}
 		for _, name := range []string{"thinking", "reasoning_config"} {
 			if budget := rawjson.Int(rawjson.Field(rawjson.Field(more, name), "budget_tokens")); budget > 0 {
@@ -324,9 +311,9 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	price, _ := r.tariff.prices(p.tokens)
 	expected := float64(p.tokens)*price.read + float64(n.question)*price.input + float64(n.most)*price.output
 	r.paid(cost, 0)
-	r.g.stats.Add(func(s *stats.Stats) {
+	r.g.stats.Add(func(s *Stats) {
 		if s.Accounts == nil {
-			s.Accounts = &stats.Accounts{}
+			s.Accounts = &Accounts{}
 		}
 		sum := s.Accounts
 		sum.Asked++
@@ -363,7 +350,7 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 		r.g.measure(m, cost, tenant, telemetry.ModelKey.String(r.modelName()))
 	}
 	r.g.measure(&telemetry.Saved, -cost, tenant)
-	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.claim.Conversation, "tokens", a.Input, "outcome", outcome)
+	r.s.audit("account", r.t.who, "agent", r.from.agent.Name, "lineage", r.lease.Conversation, "tokens", a.Input, "outcome", outcome)
 	r.s.Reports.Logger.InfoContext(r.g.life, "account by the agent's own model", "agent", r.from.agent.Name, "model", r.parsed.Model, "outcome", outcome,
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
 		time.Since(n.began).Milliseconds())

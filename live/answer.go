@@ -12,10 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
@@ -36,11 +35,11 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := send(e.traceWrite(r))
 	if err != nil {
-		e.away = err
+		e.unsent = err
 		return nil, err
 	}
 	e.free = e.free || res.Header.Get(ownCompaction) != ""
-	if e.req.claim != nil && !e.req.s.Observe && (refusal(res.StatusCode) || e.startsWithOverflow(res)) {
+	if e.req.lease != nil && !e.req.s.Observe && (refusal(res.StatusCode) || e.startsWithOverflow(res)) {
 		if res, err = e.retry(r, res); err != nil {
 			return nil, err
 		}
@@ -122,12 +121,12 @@ func refusal(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }
 
-// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as OpenAI's Responses API sends it.
+// startsWithOverflow reports whether a stream begins with the error that the prompt is too long, as some APIs send it.
 // It reads the first event, which announces the answer, and the event after it; res can be read as before. To avoid
 // delaying other answers, it looks only at prompts that fill at least a quarter of the known window.
 func (e *exchange) startsWithOverflow(res *http.Response) bool {
 	r := e.req
-	if r.parsed.API != wire.Responses || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
+	if !wire.Of(r.parsed.API).Announces || !r.parsed.Stream || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" ||
 		e.plan.tokens < r.limits.policy.Window/4 {
 		return false
 	}
@@ -180,12 +179,17 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 		status, text = http.StatusBadRequest, w.Answer().ErrorBody()
 	}
 	overflow, err := e.req.g.host.Overflow(e.req.turn(), remote.Reported(status, text))
+	n, absurd := 0, false
+	if overflow {
+		n, absurd = named(string(text), e.plan.tokens, e.req.media, e.req.limits.policy.Window)
+		remember(e.plan, n, absurd, string(text))
+	}
 	switch {
-	case err != nil, overflow && !e.req.g.windows.believes(e.plan, string(text)):
+	case err != nil, absurd:
 		return body, ""
 	case overflow:
 		return body, tooLong
-	case (e.plan.altered || e.req.tool.session != nil || e.req.claim.Unread || e.req.claim.Lost) && bytes.Contains(text, []byte("thinking")) &&
+	case (e.plan.altered || e.req.tool.session != nil || e.req.lease.Unread || e.req.lease.Lost) && bytes.Contains(text, []byte("thinking")) &&
 		aboutThinking(string(text)):
 		return body, thinking
 	case e.plan.altered && e.plan.state.Scale(e.plan.original) <= e.req.limits.policy.Window:
@@ -201,10 +205,10 @@ func (p *plan) second(ctx context.Context, why string) (*plan, error) {
 		next.handles, next.durable, next.ingested = p.handles, false, p.ingested
 		return next, nil
 	}
-	if err := p.req.take(ctx, p.req.claim.Session); err != nil {
+	if err := p.req.take(ctx, p.req.lease.Session); err != nil {
 		return nil, err
 	}
-	c := p.req.claim
+	c := p.req.lease
 	defer c.Release()
 	next := p.req.planned(p.req.current())
 	next.handles, next.durable, next.repairs, next.refused = p.handles, false, true, cmp.Or(p.made, p.refused)
@@ -232,12 +236,12 @@ func (p *plan) second(ctx context.Context, why string) (*plan, error) {
 // forget discards the gateway's changes: from now on the view is the client's own messages, which the vendor has
 // accepted.
 func (p *plan) forget(ctx context.Context) error {
-	if err := p.req.take(ctx, p.req.claim.Session); err != nil {
+	if err := p.req.take(ctx, p.req.lease.Session); err != nil {
 		return err
 	}
-	defer p.req.claim.Release()
-	p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
-	return p.req.planned(own(p.req, p.req.claim.State)).write(ctx, true)
+	defer p.req.lease.Release()
+	p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+	return p.req.planned(own(p.req, p.req.lease.State)).write(ctx, true)
 }
 
 // own returns a state without the gateway's changes. On a model that binds its thinking to the messages before it, all thinking is left
@@ -272,7 +276,7 @@ func (e *exchange) learn(ctx context.Context) error {
 		a = e.watcher.answer()
 	}
 	e.count(e.once(a))
-	if e.req.claim == nil || e.req.t.count {
+	if e.req.lease == nil || e.req.t.count {
 		return nil
 	}
 	return e.measured(ctx, a)
@@ -281,21 +285,25 @@ func (e *exchange) learn(ctx context.Context) error {
 // measured adds the vendor's report to the state.
 func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	r := e.req
-	if a.Overflow = a.Overflow && r.g.windows.believes(e.plan, a.ErrorText); a.Overflow {
-		r.claim.SetRefused(true)
+	if a.Overflow {
+		n, absurd := named(a.ErrorText, e.plan.tokens, r.media, r.limits.policy.Window)
+		remember(e.plan, n, absurd, a.ErrorText)
+		if a.Overflow = !absurd; a.Overflow {
+			r.lease.SetRefused(true)
+		}
 	}
 	if a.ErrorType != "" && e.status >= http.StatusBadRequest && !a.Overflow {
 		return e.unanswered(ctx, refusedWith(e.status, a))
 	}
 	// If the prompt was cut, the vendor's count says nothing about its full size.
-	if a.Input == 0 || e.truncated(a) || !r.claim.Latest(ctx) {
+	if a.Input == 0 || e.truncated(a) || !r.lease.Latest(ctx) {
 		return nil
 	}
-	defer r.claim.Release()
-	r.claim.Storing.Store(true)
-	defer r.claim.Storing.Store(false) // before the release
-	r.claim.SetRefused(false)
-	r.claim.Refuse("", r.s.Now())
+	defer r.lease.Release()
+	r.lease.Storing.Store(true)
+	defer r.lease.Storing.Store(false) // before the release
+	r.lease.SetRefused(false)
+	r.lease.Refuse(job.Cause{}, r.s.Now())
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)
 	if r.s.Observe && e.plan.original > 0 { // the vendor has seen the original
 		share := float64(e.plan.ours) / float64(e.plan.original)
@@ -303,25 +311,25 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	}
 	err := r.save(ctx, e.heed(u, a.Output, rates), true, r.s.Now())
 	if errors.Is(err, store.ErrConflict) { // another gateway was faster, with the next request
-		if err = r.claim.Again(ctx, r.g.store); err == nil {
+		if err = r.lease.Again(ctx, r.g.store); err == nil {
 			err = r.save(ctx, e.heed(u, a.Output, rates), true, r.s.Now())
 		}
 	}
 	if session.Unstored(err) {
-		r.claim.Late(err)
-		err = errors.Join(err, r.save(ctx, r.claim.State, false, r.s.Now()))
+		r.lease.Late(err)
+		err = errors.Join(err, r.save(ctx, r.lease.State, false, r.s.Now()))
 	}
 	return err
 }
 
 // unanswered notes, in the description of a conversation that has had answers, that its vendor does not answer.
-func (e *exchange) unanswered(ctx context.Context, why string) error {
+func (e *exchange) unanswered(ctx context.Context, why job.Cause) error {
 	r := e.req
-	if r.claim == nil || r.t.count || !r.claim.Latest(ctx) {
+	if r.lease == nil || r.t.count || !r.lease.Latest(ctx) {
 		return nil
 	}
-	defer r.claim.Release()
-	if r.claim.Based == 0 || !r.claim.Refuse(stats.Shown(why), r.s.Now()) {
+	defer r.lease.Release()
+	if r.lease.Based == 0 || !r.lease.Refuse(why, r.s.Now()) {
 		return nil
 	}
 	return r.save(ctx, r.current(), true, r.s.Now())
@@ -420,10 +428,11 @@ func (w *watcher) answer() wire.Answer {
 // [condense.Turn]. It is empty for requests to Anthropic with the login of a plan, because Anthropic requires a header
 // that they do not get, and to Amazon, which has no such content.
 func (r *request) holds() string {
-	if r.parsed.API == wire.Messages && (r.from.subscribed || r.t.framed()) {
+	api := wire.Of(r.parsed.API)
+	if api.Signs && (r.from.subscribed || r.t.framed()) {
 		return ""
 	}
-	return messages.Formats[r.parsed.API]
+	return api.Format
 }
 
 // compactionBeta is the value that Anthropic requires in the Anthropic-Beta header of a request that contains its own
@@ -433,7 +442,7 @@ const compactionBeta = "compact-2026-09-04"
 // announceBlock sets that header if the view begins with a compaction that the client does not know of.
 func (e *exchange) announceBlock(r *http.Request) {
 	said := strings.Join(r.Header.Values("Anthropic-Beta"), ",")
-	if !e.plan.altered || e.req.parsed.API != wire.Messages || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
+	if !e.plan.altered || !wire.Of(e.req.parsed.API).Signs || len(e.plan.messages) == 0 || !wire.Signed(e.plan.messages[0]) ||
 		strings.Contains(said, compactionBeta) {
 		return
 	}

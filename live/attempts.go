@@ -1,18 +1,19 @@
 package live
 
 import (
-	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
 )
 
-// attempted counts an attempt. A failure is logged once per cause.
-func (g *Gateway) attempted(a stats.Attempt) {
+// attempted counts an attempt in a mode. A failure is logged once per cause.
+func (g *Gateway) attempted(provider string, outcome core.Outcome, reason, mode string) {
 	s := g.current.Load()
-	a.Count, a.Last = 1, s.Now()
+	a := Attempt{Provider: provider, Outcome: string(outcome), Mode: mode, Count: 1, Reason: secret.Safe(reason), Last: s.Now()}
 	g.measure(&telemetry.Attempts, 1, telemetry.CondenserKey.String(a.Provider), telemetry.OutcomeKey.String(a.Outcome),
 		telemetry.ModeKey.String(a.Mode))
-	g.stats.Add(func(s *stats.Stats) { s.Attempts = stats.AddAttempt(s.Attempts, &a) })
+	g.stats.Add(func(s *Stats) { s.Attempts = addAttempt(s.Attempts, &a) })
 	about := []any{"provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason}
 	switch {
 	case !a.Failed():
@@ -26,8 +27,8 @@ func (g *Gateway) attempted(a stats.Attempt) {
 
 // unreached counts a request that could not be sent to its upstream.
 func (g *Gateway) unreached(s *settings, u *upstream.Upstream, why string) {
-	n := stats.Unreachable{Upstream: u.Name, Address: u.Base.Scheme + "://" + u.Base.Host, Count: 1, Reason: stats.Shown(why), Last: s.Now()}
-	g.stats.Add(func(s *stats.Stats) { s.Unreachable = stats.AddUnreachable(s.Unreachable, &n) })
+	n := Unreachable{Upstream: u.Name, Address: u.Base.Scheme + "://" + u.Base.Host, Count: 1, Reason: secret.Safe(why), Last: s.Now()}
+	g.stats.Add(func(s *Stats) { s.Unreachable = addUnreachable(s.Unreachable, &n) })
 	if g.causes.First("upstream "+n.Upstream+n.Address, n.Reason, n.Last) {
 		s.Reports.Logger.Warn("an upstream cannot be reached", "upstream", n.Upstream, "address", n.Address, "err", n.Reason)
 	}

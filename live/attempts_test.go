@@ -199,7 +199,7 @@ func TestLostWordsAreSaid(t *testing.T) {
 			if got := p.lines(t, "epoch"); len(got) != 1 || got[0]["words_lost"] != float64(lost) {
 				t.Errorf("%d are lost, the log has %v", lost, got)
 			}
-			all, err := p.Desk().Conversations(t.Context(), time.Time{})
+			all, err := p.Controller().Conversations(t.Context(), time.Time{})
 			if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Lost != lost {
 				t.Errorf("%d are lost, the list has %+v, %v", lost, all, err)
 			}
@@ -232,8 +232,8 @@ func TestTruthIsSaid(t *testing.T) {
 		t.Errorf("the status has %+v", s.Epochs)
 	}
 	send(t, http.MethodPost, s.URL+"/v1/messages", nil, body)
-	all, err := g.Desk().Conversations(t.Context(), time.Time{})
-	if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Truth == nil || *all[0].LastEpoch.Truth != want {
+	all, err := g.Controller().Conversations(t.Context(), time.Time{})
+	if err != nil || len(all) != 1 || all[0].LastEpoch == nil || all[0].LastEpoch.Truth == nil || live.Truth(*all[0].LastEpoch.Truth) != want {
 		t.Errorf("the list has %+v, %v", all, err)
 	}
 }

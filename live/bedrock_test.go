@@ -20,7 +20,6 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // machine has the credentials of the gateway's machine.
@@ -152,7 +151,7 @@ func TestTenantsOfAmazon(t *testing.T) {
 		o := upstream.Options{Script: upstream.Loop(4, 100, nil), Secrets: map[string]string{own.id: own.secret}}
 		p := newPlay(t, o, c, func(o *live.Options) {
 			signing(own)(o)
-			o.Reports.Record = func(_ context.Context, e *watching.Exchange) {
+			o.Reports.Record = func(_ context.Context, e *live.Exchange) {
 				mu.Lock()
 				defer mu.Unlock()
 				tenants[e.Tenant] = true

@@ -27,25 +27,25 @@ const (
 // mostHeld returns the bytes of requests that may be held at the same time.
 func (s *settings) mostHeld() int64 { return max(heldBodies*s.Bounds.MaxBody, leastHeld) }
 
-// payerOf identifies who sends a request: the tenant, or without tokens the credential.
-func (g *Gateway) payerOf(r *http.Request, t *target) string {
+// tenantBehind identifies who sends a request: the tenant, or without tokens the credential.
+func (g *Gateway) tenantBehind(r *http.Request, t *target) string {
 	return cmp.Or(t.who.Tenant, g.secrets.tenantOf(t.who, credentials(t, r.Header), nil))
 }
 
-// takeBody reads the body of a request up to most bytes. A large one waits for room to be inspected: leave is never nil, and must be
+// takeBody reads the body of a request up to most bytes. A large one waits for capacity to be inspected: leave is never nil, and must be
 // called after that; further calls do nothing. The caller closes the body's Hold.
 func (g *Gateway) takeBody(w http.ResponseWriter, r *http.Request, s *settings, t *target, most int64) (b *payload.Body, leave func(), err error) {
-	payer := g.payerOf(r, t)
+	tenant := g.tenantBehind(r, t)
 	var hold *payload.Hold
-	if l := laneOf(r.Context()); l != nil { // its frame has come
+	if l := streamOf(r.Context()); l != nil { // its frame has come
 		hold = l.held
 	} else {
 		in := http.NewResponseController(w)
-		hold = g.bodies.Open(payer, func() { _ = in.SetReadDeadline(time.Unix(1, 0)) })
+		hold = g.bodies.Open(tenant, func() { _ = in.SetReadDeadline(time.Unix(1, 0)) })
 	}
 	b, leave, err = payload.Read(r, s.Bounds.MaxBody, most, hold, func(size int64) func() { //nolint:contextcheck // that of the request
 		if size >= largeBody {
-			if leave, err := g.runner.Bodies.Enter(r.Context(), payer, size); err == nil {
+			if leave, err := g.runner.Bodies.Enter(r.Context(), tenant, size); err == nil {
 				return leave
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -55,7 +56,7 @@ func TestNoEpochBetweenAFailureAndItsRepair(t *testing.T) {
 		t.Run(string(api), func(t *testing.T) {
 			t.Parallel()
 			p := repairs(t, api, true, 100)
-			d := p.Desk()
+			d := p.Controller()
 			steps(t, p, 19)
 			if c := only(t, d); c.Waits != string(epoch.ForRepair) || c.Size < 30_000 {
 				t.Errorf("a broken build: %d tokens, waits for %q", c.Size, c.Waits)
@@ -84,13 +85,13 @@ func TestTheWaitForARepairEnds(t *testing.T) {
 		t.Errorf("%d epochs with patience for four answers", n)
 	}
 	p = repairs(t, upstream.Messages, false, 100)
-	d := p.Desk()
+	d := p.Controller()
 	steps(t, p, 18)
 	c := only(t, d)
 	if c.Waits == "" || p.Stats().EpochCount != 0 {
 		t.Fatalf("%+v", c)
 	}
-	if err := d.Now(t.Context(), c, live.Order{}); err != nil {
+	if err := d.Now(t.Context(), c, session.Order{}); err != nil {
 		t.Fatal(err)
 	}
 	steps(t, p, 1)

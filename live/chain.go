@@ -19,16 +19,16 @@ const mostHistories = 128 << 20
 // of its answer.
 type chained struct {
 	*chain.Request
-	g    *Gateway
-	s    *settings
-	send http.RoundTripper
-	lane *lane // nil over HTTP
-	tool bool  // the answer for the client may be made of several
+	g      *Gateway
+	s      *settings
+	send   http.RoundTripper
+	stream *stream // nil over HTTP
+	tool   bool    // the answer for the client may be made of several
 }
 
 // chainOf returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
 func (g *Gateway) chainOf(r *http.Request, s *settings, t *target, b *payload.Body, header http.Header) *chained {
-	if wire.API(t.api) != wire.Responses || t.compact {
+	if !wire.Of(wire.API(t.api)).Chains || t.compact {
 		return nil
 	}
 	owner := g.secrets.credentialOf(t.who, r) + " " + t.upstream.Name
@@ -38,7 +38,7 @@ func (g *Gateway) chainOf(r *http.Request, s *settings, t *target, b *payload.Bo
 	if len(b.Decoded) == 0 {
 		return nil
 	}
-	l, previous := laneOf(r.Context()), chain.Previous(b.Decoded)
+	l, previous := streamOf(r.Context()), chain.Previous(b.Decoded)
 	elsewhere := rawjson.Field(b.Decoded, "conversation")
 	stored := !bytes.Equal(rawjson.Field(b.Decoded, "store"), []byte("false"))
 	switch {
@@ -60,7 +60,7 @@ func (g *Gateway) chainOf(r *http.Request, s *settings, t *target, b *payload.Bo
 		}
 		return nil
 	}
-	return &chained{Request: q, g: g, s: s, send: t.transport(r.Context()), lane: l}
+	return &chained{Request: q, g: g, s: s, send: t.transport(r.Context()), stream: l}
 }
 
 // unknown notes that a request passes because the vendor has its history, and the gateway does not know it.
@@ -134,7 +134,7 @@ func (c *chained) heard(a *chain.Answer) {
 
 // answered remembers an answer that the client got.
 func (c *chained) answered(a *chain.Answer) {
-	if c.lane != nil && c.lane.disturbed.Load() {
+	if c.stream != nil && c.stream.disturbed.Load() {
 		c.Lost(a)
 		return
 	}

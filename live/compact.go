@@ -20,7 +20,6 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -34,7 +33,7 @@ import (
 // before a compaction were part of the compacted conversation, so they are dropped, except texts that the condensation
 // does not contain word for word.
 func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]byte, error) {
-	if wire.API(t.api) != wire.Responses || !bytes.Contains(body, []byte(`"`+seal.Name)) {
+	if !wire.Of(wire.API(t.api)).Seals || !bytes.Contains(body, []byte(`"`+seal.Name)) {
 		return body, nil
 	}
 	opts := &wire.Options{Volatile: agents.Of(h, nil).Volatile, Cache: g.parsed}
@@ -88,12 +87,12 @@ func asksToCompact(messages []wire.Message) bool {
 
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
 func (e *exchange) compaction(r *http.Request) (*http.Response, error) {
-	u, send := e.req.t.upstream, e.req.sender(r.Context()).RoundTrip
-	if e.req.s.Observe || u.Compaction == upstream.CompactUpstream {
+	who, send := e.req.s.compactionOf(e.req.t.upstream.Name), e.req.sender(r.Context()).RoundTrip
+	if e.req.s.Observe || who == CompactUpstream {
 		return send(r)
 	}
 	var res *http.Response
-	if u.Compaction == upstream.CompactGateway {
+	if who == CompactGateway {
 		_ = r.Body.Close()
 	} else {
 		var err error
@@ -174,7 +173,7 @@ const leastCompacted = 0.1
 func (e *exchange) compactJob(items [][]byte) *job.Job {
 	const full, left = 0.9, 0.5
 	of := *e.req
-	of.claim = e.req.seen // for the size of the part that is not condensed
+	of.lease = e.req.seen // for the size of the part that is not condensed
 	p := &plan{req: &of, state: e.req.seen.State, view: e.plan.view, handles: e.plan.handles}
 	j := p.job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
@@ -233,11 +232,11 @@ func (e *exchange) compact(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
-	q.g.stats.Add(func(s *stats.Stats) { s.Compactions++ })
+	q.g.stats.Add(func(s *Stats) { s.Compactions++ })
 	q.g.measure(&telemetry.Compactions, 1, telemetry.TenantKey.String(q.t.who.Tenant))
 	q.s.Reports.Logger.InfoContext(r.Context(), "compaction in place of the vendor", "agent", q.from.agent.Name, "model", q.parsed.Model, "upstream",
 		q.t.upstream.Name, "before", j.Tokens, "after", q.seen.State.Scale(after), "provider", p.Maker.Provider, "outcome", p.Maker.Outcome, "fallback",
-		p.Maker.Cause != "")
+		p.Maker.Cause.Why != "")
 	kind, body, err := compactionAnswer(q.t.compact, q.parsed, sealed, q.in.start)
 	return respond(r, http.StatusOK, kind, body), err
 }
@@ -300,7 +299,15 @@ func respond(r *http.Request, status int, kind string, body []byte) *http.Respon
 	}
 }
 
-// compactions checks the values of Compaction, and sets them in the upstreams.
+// compactionOf returns who answers an agent that asks an upstream to compact the conversation.
+func (s *settings) compactionOf(name string) Compaction {
+	if c := s.Upstreams.Compaction[name]; c != "" || name != upstream.ChatGPT {
+		return c
+	}
+	return s.Upstreams.Compaction["openai"]
+}
+
+// compactions checks the values of Compaction, and notes which upstreams are a vendor's own.
 func (s *settings) compactions() error {
 	var errs []error
 	for name, c := range s.Upstreams.Compaction {
@@ -308,16 +315,13 @@ func (s *settings) compactions() error {
 			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
 		}
 		switch c {
-		case "", upstream.CompactAuto, upstream.CompactUpstream, upstream.CompactGateway:
+		case "", CompactAuto, CompactUpstream, CompactGateway:
 		default:
-			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, upstream.CompactAuto,
-				upstream.CompactUpstream, upstream.CompactGateway))
+			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, CompactAuto,
+				CompactUpstream, CompactGateway))
 		}
 	}
-	for name, u := range s.upstreams {
-		if u.Compaction = s.Upstreams.Compaction[name]; name == upstream.ChatGPT && u.Compaction == "" {
-			u.Compaction = s.Upstreams.Compaction["openai"]
-		}
+	for _, u := range s.upstreams {
 		for _, address := range upstream.Vendors {
 			u.IsVendors = u.IsVendors || strings.HasPrefix(address+"/", u.Base.Scheme+"://"+u.Base.Host+"/")
 		}

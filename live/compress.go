@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -183,15 +182,15 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		compressFault(w, http.StatusBadRequest, invalidRequest, err.Error())
 		return nil
 	}
-	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+	g.stats.Add(func(s *Stats) { s.Requests++ })
 	var answer *compressed
 	ctx := r.Context()
 	err = g.safely("compress", func() (err error) {
 		answer, err = q.answer(ctx, req)
 		return err
 	})
-	if req.claim != nil {
-		req.claim.Release()
+	if req.lease != nil {
+		req.lease.Release()
 	}
 	if err != nil && r.Context().Err() != nil {
 		return nil
@@ -210,7 +209,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 		}
 	}
 	if answer.session = q.id; !answer.changed {
-		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
+		g.stats.Add(func(s *Stats) { s.Passed++ })
 	}
 	for _, i := range slices.Backward(q.added) {
 		if len(answer.messages) > len(messages) {
@@ -237,7 +236,7 @@ func (q *question) answer(ctx context.Context, r *request) (*compressed, error) 
 	if r.limits, err = limitsOf(r); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
 		return nil, err
 	}
-	if r.parsed.API == wire.Messages {
+	if wire.Marks(r.parsed.API) {
 		r.parsed.HeadMarkers = unknownMarkers
 		// The caller need not say how the model thinks, so the rules of older models, which are the strictest, are assumed.
 		thinks := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Thinking })
@@ -251,8 +250,8 @@ func (q *question) answer(ctx context.Context, r *request) (*compressed, error) 
 		r.limits.policy.Limit = min(r.limits.policy.Limit, q.budget)
 	}
 	if q.session == "" {
-		r.claim = &session.Claim{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
-		return q.alone(ctx, r.planned(r.claim.State))
+		r.lease = &session.Lease{Entry: &session.Entry{}, Session: &session.Session{}, State: &lineage.State{}}
+		return q.alone(ctx, r.planned(r.lease.State))
 	}
 	q.apply(r)
 	return q.resume(ctx, r, own)
@@ -286,8 +285,8 @@ func (q *question) resume(ctx context.Context, r *request, own [][]byte) (*compr
 	if err := r.take(ctx, in); err != nil {
 		return nil, err
 	}
-	before := r.claim.State.Rolling
-	if v := r.viewOf(r.claim.State); r.guessed && (v.tokens > r.limits.policy.Limit || r.check(&v) != nil) {
+	before := r.lease.State.Rolling
+	if v := r.viewOf(r.lease.State); r.guessed && (v.tokens > r.limits.policy.Limit || r.check(&v) != nil) {
 		// A request that is too long is refused in any case. A broken rule means that thinking was assumed off
 		// earlier in this turn too.
 		r.parsed.Thinking = ""

@@ -17,7 +17,6 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
@@ -26,7 +25,7 @@ import (
 // order returns the waiting order of the kind do that this request must carry out, or nil. A request that leaves the
 // branch, such as a side question, carries out no order.
 func (p *plan) order(do string) *session.Order {
-	c := p.req.claim
+	c := p.req.lease
 	o := c.Control().Order
 	if o == nil || o.Do != do || o.Number <= p.state.Orders || c.Unread || p.req.s.Observe || c.Kind != lineage.Continue &&
 		c.Kind != lineage.Rewind {
@@ -36,7 +35,7 @@ func (p *plan) order(do string) *session.Order {
 }
 
 // paused reports whether the user has paused all epochs except those without which the vendor refuses a request.
-func (r *request) paused() bool { return r.claim.Control().Paused }
+func (r *request) paused() bool { return r.lease.Control().Paused }
 
 // completeOrder notes that an order was carried out, or else, in result, why it had no effect.
 func (p *plan) completeOrder(o *session.Order, result string) {
@@ -69,7 +68,7 @@ func (p *plan) reportOrder(ctx context.Context) {
 	if p.obeys = nil; o == nil {
 		return
 	}
-	c := r.claim
+	c := r.lease
 	known, err := session.Change(ctx, r.g.store, c.Session.Key, p.state.Family, r.in.start, func(all *session.Control) error {
 		same := all.Order != nil && all.Order.Number == o.Number
 		switch {
@@ -100,7 +99,7 @@ func (p *plan) undoIfAsked() (bool, error) {
 	if o == nil {
 		return false, nil
 	}
-	c := r.claim
+	c := r.lease
 	next, err := p.state.Undo(c.Former(), r.parsed, r.rolling, r.in.start)
 	switch {
 	case errors.Is(err, lineage.ErrNothing):
@@ -132,7 +131,7 @@ func (p *plan) undoIfAsked() (bool, error) {
 
 // applyUserOrders adjusts a decision to the user's wishes. It returns the order that the decision carries out, or nil.
 func (p *plan) applyUserOrders(d epoch.Decision, overflow bool) (epoch.Decision, *session.Order) {
-	c, o := p.req.claim, p.order(session.OrderNow)
+	c, o := p.req.lease, p.order(session.OrderNow)
 	refused := overflow || c.Overflowed() || p.tokens > p.req.limits.policy.Window
 	switch {
 	case o != nil && (d.Reason != epoch.Forced || p.req.paused() && !refused): // a paused one waits for what was ordered
@@ -207,7 +206,7 @@ func (p *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Pre
 
 // protected returns the request's pins combined with the user's protections.
 func (r *request) protected() job.Pins {
-	all := r.claim.Control().Protections
+	all := r.lease.Control().Protections
 	if len(all) == 0 {
 		return r.pins
 	}
@@ -248,7 +247,7 @@ func (r *request) protected() job.Pins {
 
 // missing returns the indices of the protected texts that occur nowhere in the request.
 func (r *request) missing() (all []int) {
-	for i, p := range r.claim.Control().Protections {
+	for i, p := range r.lease.Control().Protections {
 		text := escaped(p.Text)
 		if p.Text == "" || slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return bytes.Contains(m.Raw, text) }) {
 			continue
@@ -264,7 +263,7 @@ func (r *request) missing() (all []int) {
 
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (r *request) isProtected(raw []byte) bool {
-	all := r.claim.Control().Protections
+	all := r.lease.Control().Protections
 	if !slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" }) {
 		return false
 	}
@@ -283,7 +282,7 @@ func (r *request) isProtected(raw []byte) bool {
 
 // describe updates the conversation's description, before its state is stored.
 func (p *plan) describe() {
-	c := p.req.claim
+	c := p.req.lease
 	a := session.About{}
 	if known := c.Said(); known != nil {
 		a = *known
@@ -302,14 +301,14 @@ func (p *plan) describe() {
 	}
 	if p.epoch != nil {
 		if a.Provider, a.Failing = p.epoch.Provider, nil; p.epoch.Fallback {
-			a.Fallback = a.Fallback.Again(p.epoch.Cause, p.req.in.start)
+			a.Fallback = a.Fallback.Again(p.made.Maker.Cause, p.req.in.start)
 		} else {
 			a.Fallback = nil
 		}
 	} else if e := p.state.Epoch; e != nil && e.Truth == nil {
-		p.req.g.stats.Change(c.Conversation, e.Time, func(judged *stats.Epoch) {
+		p.req.g.stats.Change(c.Conversation, e.Time, func(judged *Epoch) {
 			now := *e
-			now.Truth, p.state.Epoch = judged.Truth, &now
+			now.Truth, p.state.Epoch = (*epoch.Truth)(judged.Truth), &now
 		})
 	}
 	if price, known := p.req.tariff.prices(p.tokens); known {

@@ -25,7 +25,6 @@ import (
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/live"
@@ -98,7 +97,7 @@ type ordered struct {
 	body   []byte       // the vendor's last answer
 	said   bytes.Buffer // the gateways' warnings in this run
 	log    *slog.Logger
-	usage  stats.Tokens // that the vendor has reported
+	usage  live.Tokens // that the vendor has reported
 
 	runs int
 	seen struct {
@@ -202,7 +201,7 @@ func (w *ordered) RoundTrip(r *http.Request) (*http.Response, error) {
 		status = http.StatusBadRequest
 		w.body = fmt.Appendf(nil, `{"type":"error","error":{"type":"invalid_request_error","message":%q}}`, err.Error())
 	} else {
-		u := stats.Tokens{Sent: len(body)/4 + 10, CacheRead: len(body) / 8, CacheWrite: len(body) / 16, Output: 10 + len(answer)%7}
+		u := live.Tokens{Sent: len(body)/4 + 10, CacheRead: len(body) / 8, CacheWrite: len(body) / 16, Output: 10 + len(answer)%7}
 		w.body = fmt.Appendf(nil, `{"id":"msg","type":"message","model":"m","stop_reason":"end_turn","usage":{"input_tokens":%d,`+
 			`"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d,"output_tokens":%d},"answer":%s}`,
 			u.Sent-u.CacheRead-u.CacheWrite, u.CacheRead, u.CacheWrite, u.Output, answer)
@@ -227,7 +226,7 @@ type turns struct {
 	at    int // the gateway that gets the next request
 	named string
 
-	counted stats.Tokens   // by gateways that have ended
+	counted live.Tokens    // by gateways that have ended
 	faults  map[string]int // of them
 	full    int            // how many writes of the next request fail
 	unsaved bool           // a write has failed: the gateways do not know the same any more
@@ -246,7 +245,7 @@ func (w *ordered) play(t *rapid.T) {
 		ordered: w, t: t, store: w.stores[disk], host: w.hosts[host], named: fmt.Sprint("s", w.runs), faults: map[string]int{},
 		owner: map[string]int{}, asked: map[string]*control.Conversation{}, lost: map[string]bool{},
 	}
-	w.vendor, w.usage = &growingVendor{}, stats.Tokens{}
+	w.vendor, w.usage = &growingVendor{}, live.Tokens{}
 	w.broken.Store(none)
 	w.said.Reset()
 	defer func() {
@@ -305,10 +304,10 @@ func (x *turns) restart() {
 	x.add(x.at, -1)
 }
 
-func (x *turns) desk() *control.Desk { return x.pair[x.at].Desk() }
+func (x *turns) controller() *control.Controller { return x.pair[x.at].Controller() }
 
 func (x *turns) conversations() []*control.Conversation {
-	all, err := x.desk().Conversations(x.t.Context(), time.Time{})
+	all, err := x.controller().Conversations(x.t.Context(), time.Time{})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -339,7 +338,7 @@ func (x *turns) ask(n int) {
 }
 
 func (x *turns) order(c *control.Conversation, n int) {
-	d, ctx := x.desk(), x.t.Context()
+	d, ctx := x.controller(), x.t.Context()
 	_, no := d.PlanUndo(c)
 	var err error
 	switch do := n % 8; {
@@ -347,7 +346,7 @@ func (x *turns) order(c *control.Conversation, n int) {
 		err = d.Undo(ctx, c)
 	case do < 4:
 		x.clock.Add(60) // no more than one in a minute
-		o := live.Order{}
+		o := session.Order{}
 		if share := n % 50; share > 0 {
 			o.Percent = float64(max(10, share))
 		}
@@ -361,11 +360,11 @@ func (x *turns) order(c *control.Conversation, n int) {
 		}
 	case len(c.Protections) == 2: // more may not fit into the window
 		p := c.Protections[0]
-		err = d.Protect(ctx, c, live.Protection{Text: p.Text, Message: p.Message}, false)
+		err = d.Protect(ctx, c, session.Protection{Text: p.Text, Message: p.Message}, false)
 	default:
-		p := live.Protection{Message: 1 + n%c.Messages}
+		p := session.Protection{Message: 1 + n%c.Messages}
 		if n%3 == 0 {
-			p = live.Protection{Text: fmt.Sprint("tok", n%20, ".")}
+			p = session.Protection{Text: fmt.Sprint("tok", n%20, ".")}
 		}
 		x.seen.Protected++
 		if no := d.Protect(ctx, c, p, true); no != nil && !c.Condensed {
@@ -425,7 +424,7 @@ func (x *turns) send(c growingCall) (growingAnswer, bool) {
 }
 
 // obeyed checks what the user has asked for, after a request that may have begun an epoch, or undone one.
-func (x *turns) obeyed(c growingCall, began *stats.Epoch, undone bool) {
+func (x *turns) obeyed(c growingCall, began *live.Epoch, undone bool) {
 	client, _ := x.vendor.Last()
 	rolling := lineage.Roll(client.Messages)
 	shown := x.vendor.Shown()
@@ -452,7 +451,7 @@ func (x *turns) obeyed(c growingCall, began *stats.Epoch, undone bool) {
 }
 
 // served finds the conversation of a request, and checks its orders and those of the others.
-func (x *turns) served(c growingCall, began *stats.Epoch, undone bool, protected func(session.Protection)) {
+func (x *turns) served(c growingCall, began *live.Epoch, undone bool, protected func(session.Protection)) {
 	for _, now := range x.conversations() {
 		before, served := x.asked[now.ID], now.Last.Equal(x.now())
 		if tenant, known := x.owner[now.ID]; served && known && tenant != c.Tenant {
@@ -482,7 +481,7 @@ func (x *turns) served(c growingCall, began *stats.Epoch, undone bool, protected
 }
 
 // carriedOut checks the order of a conversation with its next request.
-func (x *turns) carriedOut(c growingCall, before, now *control.Conversation, began *stats.Epoch, undone bool) {
+func (x *turns) carriedOut(c growingCall, before, now *control.Conversation, began *live.Epoch, undone bool) {
 	o, done := before.Order, now.LastOrder
 	if done != nil && before.LastOrder != nil && done.Number == before.LastOrder.Number {
 		done = nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -33,7 +34,7 @@ func steps(t *testing.T, p *play, n int) {
 }
 
 // only is the only conversation of a gateway.
-func only(t *testing.T, d *control.Desk) *control.Conversation {
+func only(t *testing.T, d *control.Controller) *control.Conversation {
 	t.Helper()
 	all, err := d.Conversations(t.Context(), time.Time{})
 	if err != nil || len(all) != 1 {
@@ -57,7 +58,7 @@ func TestTitlesHaveNoSecrets(t *testing.T) {
 		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5"}, nil)
 		p.client.History = append(p.client.History, map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": tt.text}}})
 		steps(t, p, 1)
-		if c := only(t, p.Desk()); c.Title == "" || strings.Contains(c.Title, tt.gone) {
+		if c := only(t, p.Controller()); c.Title == "" || strings.Contains(c.Title, tt.gone) {
 			t.Errorf("%q is called %q", tt.text, c.Title)
 		}
 	}
@@ -68,7 +69,7 @@ func TestKeysAreNoNamesOfModels(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "sk-ant-api03-" + strings.Repeat("aB3", 12)}, nil)
 	steps(t, p, 6)
-	all, err := p.Desk().Conversations(t.Context(), time.Time{})
+	all, err := p.Controller().Conversations(t.Context(), time.Time{})
 	if text, _ := json.Marshal([]any{all, p.Stats()}); err != nil || bytes.Contains(text, []byte("aB3aB3")) {
 		t.Errorf("%v %s", err, text)
 	}
@@ -89,27 +90,27 @@ func sent(t *testing.T, p *play) (messages []json.RawMessage) {
 func TestUndoneAndPausedConversationsGrow(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	grown := func(prepare func(*play, *control.Desk)) (largest int, p *play) {
+	grown := func(prepare func(*play, *control.Controller)) (largest int, p *play) {
 		p = newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
 		steps(t, p, 6)
 		before := p.Stats().EpochCount
 		if prepare != nil {
-			prepare(p, p.Desk())
+			prepare(p, p.Controller())
 			before = p.Stats().EpochCount
 		}
 		for range 38 { // the loop has 45 steps
-			largest = max(largest, only(t, p.Desk()).Size)
+			largest = max(largest, only(t, p.Controller()).Size)
 			if p.Stats().EpochCount > before {
 				return largest, p
 			}
 			steps(t, p, 1)
 		}
-		t.Fatalf("no epoch, %+v", only(t, p.Desk()))
+		t.Fatalf("no epoch, %+v", only(t, p.Controller()))
 		return 0, nil
 	}
 	plain, _ := grown(nil)
-	undone, p := grown(func(p *play, d *control.Desk) {
-		if err := d.Now(t.Context(), only(t, d), live.Order{}); err != nil {
+	undone, p := grown(func(p *play, d *control.Controller) {
+		if err := d.Now(t.Context(), only(t, d), session.Order{}); err != nil {
 			t.Fatal(err)
 		}
 		steps(t, p, 1)
@@ -124,7 +125,7 @@ func TestUndoneAndPausedConversationsGrow(t *testing.T) {
 	if e := p.Stats().Epochs; e[len(e)-1].Reason != "window" {
 		t.Errorf("an undone conversation was condensed again for %s", e[len(e)-1].Reason)
 	}
-	paused, p := grown(func(_ *play, d *control.Desk) {
+	paused, p := grown(func(_ *play, d *control.Controller) {
 		if err := d.Pause(t.Context(), only(t, d), true); err != nil {
 			t.Fatal(err)
 		}
@@ -148,13 +149,13 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, func(o *live.Options) {
 			o.Now = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 		})
-		d := p.Desk()
+		d := p.Controller()
 		steps(t, p, 5)
 		original := sent(t, p)
-		if err := d.Protect(t.Context(), only(t, d), live.Protection{Message: 5}, true); err != nil {
+		if err := d.Protect(t.Context(), only(t, d), session.Protection{Message: 5}, true); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Protect(t.Context(), only(t, d), live.Protection{Text: "unit1061_test.go"}, true); err != nil && provider == "" {
+		if err := d.Protect(t.Context(), only(t, d), session.Protection{Text: "unit1061_test.go"}, true); err != nil && provider == "" {
 			t.Fatal(err)
 		}
 		var text struct {
@@ -176,7 +177,7 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 		}
 		for range 3 {
 			passed.Add(int64(time.Minute))
-			if err := d.Now(t.Context(), only(t, d), live.Order{Percent: 10, Provider: provider}); err != nil {
+			if err := d.Now(t.Context(), only(t, d), session.Order{Percent: 10, Provider: provider}); err != nil {
 				t.Fatal(err)
 			}
 			steps(t, p, 3)
@@ -204,7 +205,7 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 		p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s", Header: http.Header{"X-Condense-Token": {token}}}, func(o *live.Options) { o.Access.Token, o.Access.Orders = token, orders })
 		steps(t, p, 6)
 		admin := adminOf(t, p.Gateway)
-		id := only(t, p.Desk()).ID
+		id := only(t, p.Controller()).ID
 		ask := func(method, path, kind, body string) (int, string) {
 			header := map[string]string{"X-Condense-Token": cmp.Or(token, orders)}
 			if kind != "" {
@@ -244,7 +245,7 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 		if !strings.Contains(all, "Read every file") || status != http.StatusOK {
 			t.Errorf("token %q: no texts are shown: view %d %s", token, status, view[:min(len(view), 300)])
 		}
-		if c := only(t, p.Desk()); !c.Condensed || !c.LastOrder.Changed {
+		if c := only(t, p.Controller()); !c.Condensed || !c.LastOrder.Changed {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -254,7 +255,7 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 func TestTooMuchIsProtected(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"}, nil)
-	d := p.Desk()
+	d := p.Controller()
 	steps(t, p, 1)
 	if err := d.Pause(t.Context(), only(t, d), true); err != nil { // else it is condensed before it is full
 		t.Fatal(err)
@@ -263,7 +264,7 @@ func TestTooMuchIsProtected(t *testing.T) {
 	for n := 1; n < 40 && refused == nil; n++ {
 		c := only(t, d)
 		for m := range c.Messages {
-			if err := d.Protect(t.Context(), c, live.Protection{Message: m + 1}, true); err != nil {
+			if err := d.Protect(t.Context(), c, session.Protection{Message: m + 1}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -274,7 +275,7 @@ func TestTooMuchIsProtected(t *testing.T) {
 	}
 	c := only(t, d)
 	for _, one := range c.Protections {
-		if err := d.Protect(t.Context(), c, live.Protection{Message: one.Message}, false); err != nil {
+		if err := d.Protect(t.Context(), c, session.Protection{Message: one.Message}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,7 +347,7 @@ func streams(t *testing.T, client *upstream.Client) {
 		}}, r)
 	})
 	client.URL = s.URL
-	p, d := &play{Gateway: g, vendor: vendor, server: s, client: client}, g.Desk()
+	p, d := &play{Gateway: g, vendor: vendor, server: s, client: client}, g.Controller()
 	steps(t, p, 6)
 	during := func(order func(*control.Conversation) error) {
 		t.Helper()
@@ -371,7 +372,7 @@ func streams(t *testing.T, client *upstream.Client) {
 		if c.Epochs != 0 || c.Condensed || c.Title != "Read every file." || c.Window != window {
 			t.Errorf("before: %+v", c)
 		}
-		return d.Now(t.Context(), c, live.Order{Percent: 10})
+		return d.Now(t.Context(), c, session.Order{Percent: 10})
 	})
 	during(func(c *control.Conversation) error {
 		if o := c.LastOrder; c.Epochs != 1 || !c.Condensed || c.Order != nil || o == nil || !o.Changed || o.After >= o.Before {
@@ -393,7 +394,7 @@ func streams(t *testing.T, client *upstream.Client) {
 			t.Errorf("the client's own bytes: %t; of a model that binds its thinking, that of the last turns is left out", identical)
 		}
 		kept = all[4]
-		return errors.Join(d.Protect(t.Context(), c, live.Protection{Message: 5}, true), d.Now(t.Context(), c, live.Order{Percent: 10}))
+		return errors.Join(d.Protect(t.Context(), c, session.Protection{Message: 5}, true), d.Now(t.Context(), c, session.Order{Percent: 10}))
 	})
 	during(func(c *control.Conversation) error {
 		if !c.Condensed || !slices.ContainsFunc(sent(t, p), func(m json.RawMessage) bool { return bytes.Equal(m, kept) }) {

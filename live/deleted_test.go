@@ -50,7 +50,7 @@ func TestDeletedRecordsAreStoredAgain(t *testing.T) {
 		t.Error("nothing is stored again")
 	}
 	next := newPlay(t, upstream.Options{}, *p.client, func(o *live.Options) { o.Store.Path, o.Recall.Own = path, true })
-	if c := only(t, next.Desk()); !c.Condensed || len(p.vendor.Refusals()) > 0 {
+	if c := only(t, next.Controller()); !c.Condensed || len(p.vendor.Refusals()) > 0 {
 		t.Errorf("after a restart: %+v", c)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/live/internal/telemetry"
 )
 
@@ -32,7 +31,7 @@ func (o *occasion) forced() bool { return o.decision.Reason == epoch.Forced }
 // replaceHurried replaces a truncation for want of time by an epoch of the chain, made of the messages before it, and reports
 // whether it did. No request waits for that: it is prepared in the background, and begins with the next request that finds it.
 func (p *plan) replaceHurried(ctx context.Context) bool {
-	c, was, instead := p.req.claim, p.state, *p
+	c, was, instead := p.req.lease, p.state, *p
 	if was.Epoch == nil || !was.Epoch.Hurried || p.req.s.Observe || p.req.g.sessions.Outage.Now() || p.order(session.OrderUndo) != nil ||
 		p.tokens < c.TriedAt() {
 		return false
@@ -113,7 +112,7 @@ func (p *plan) epochIfDue(ctx context.Context, overflow bool) error {
 // occasion returns the reason to begin an epoch now; nil if there is none. It may instead undo the last epoch, or
 // start preparing the next one.
 func (p *plan) occasion(ctx context.Context, overflow bool) (*occasion, error) {
-	c := p.req.claim
+	c := p.req.lease
 	if !overflow {
 		if undone, err := p.undoIfAsked(); undone || err != nil {
 			return nil, err
@@ -153,7 +152,7 @@ func (p *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err err
 	if o.forced() && !p.req.s.Observe {
 		p.req.awaitPrepared(ctx)
 	}
-	made := p.req.claim.TakePrepared(p.state, p.req.rolling, o.forced())
+	made := p.req.lease.TakePrepared(p.state, p.req.rolling, o.forced())
 	if made != nil && (made.Handles && !p.handles || made == p.refused) { // the vendor has just refused this condensation
 		made = nil
 	}
@@ -205,8 +204,8 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		}
 	}
 	j := p.job(o.decision, o.overflow)
-	if f := p.req.claim.Failing(); o.forced() && f.Stuck() {
-		return p.req.g.runner.Truncate(ctx, j, fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why))
+	if f := p.req.lease.Failing(); o.forced() && f.Stuck() {
+		return p.req.g.runner.Truncate(ctx, j, job.Cause{Why: fmt.Sprintf("epochs failed %d times: %s", f.Count, f.Why), Status: f.Status})
 	}
 	made, err := p.req.g.runner.InTurn(ctx, j, o.forced())
 	switch {
@@ -214,7 +213,7 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		p.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	case err != nil:
-		p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+		p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
 		if errors.Is(err, job.ErrNotDue) {
 			return nil, nil
 		}
@@ -248,7 +247,7 @@ func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error)
 		next.Held = false
 		return next, nil
 	case errors.Is(err, lineage.ErrRound): // it can begin after the turn
-		p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+		p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
 		if o.order != nil {
 			p.deferOrder(o.order, "the model thinks in this turn: it can be had when the turn is over")
 		}
@@ -257,13 +256,13 @@ func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error)
 		p.useless(o, job.ReasonOf(err))
 		return nil, nil
 	}
-	p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+	p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
 	return nil, err
 }
 
 // useless records that another attempt at this size is pointless, and tells the user if they ordered it.
 func (p *plan) useless(o *occasion, why string) {
-	p.req.claim.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+	p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
 	if o.order != nil {
 		p.rejectOrder(o.order, why)
 	}
@@ -282,11 +281,11 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 	predicted := *next.Epoch // the chain did its best, so its result is the prediction
 	predicted.After, predicted.Lost, predicted.Hurried, next.Epoch = p.tokens, made.Maker.Lost, made.Hurried, &predicted
 	p.next, p.made = next, made
-	p.epoch = &stats.Epoch{
-		Time: r.in.start, Agent: r.from.agent.Name, Model: r.parsed.Model, Lineage: r.claim.Conversation, Reason: string(o.decision.Reason),
+	p.epoch = &Epoch{
+		Time: r.in.start, Agent: r.from.agent.Name, Model: r.parsed.Model, Lineage: r.lease.Conversation, Reason: string(o.decision.Reason),
 		Before: before, After: p.tokens, Turns: o.decision.Turns, Millis: float64(time.Since(o.began).Microseconds()) / 1000,
-		Observed: r.s.Observe, Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause != "",
-		Cause: made.Maker.Cause, WordsLost: made.Maker.Lost,
+		Observed: r.s.Observe, Provider: made.Maker.Provider, Outcome: made.Maker.Outcome, Fallback: made.Maker.Cause.Why != "",
+		Cause: made.Maker.Cause.Why, WordsLost: made.Maker.Lost,
 	}
 	if o.overflow {
 		p.epoch.Reason = string(epoch.Overflow)
@@ -296,7 +295,7 @@ func (p *plan) adopt(o *occasion, made *job.Prepared, next *lineage.State, trial
 // facts returns the numbers on which the decision about an epoch rests.
 func (p *plan) facts(overflow bool) epoch.Facts {
 	f := p.state.Facts(p.req.parsed, p.ours, p.req.in.start)
-	f.Overflow, f.Retry = overflow || p.req.claim.Overflowed(), p.req.claim.TriedAt()
+	f.Overflow, f.Retry = overflow || p.req.lease.Overflowed(), p.req.lease.TriedAt()
 	f.Cache.Write, f.Cache.Read = p.req.tariff.caching.Prices(p.req.parsed.TTL)
 	f.Cache.Usual = p.req.tariff.caching.Lifetime
 	return f

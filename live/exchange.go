@@ -12,16 +12,16 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/stats"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // An exchange is a plan under way to the vendor, and the answer to it.
@@ -34,7 +34,7 @@ type exchange struct {
 	free      bool             // the answer is the gateway's own
 	written   *atomic.Bool     // set when the vendor has the whole request; nil before it is sent
 	left      bool             // the client has disconnected
-	away      error            // why the request could not be sent
+	unsent    error            // why the request could not be sent
 	reserved  float64          // US dollars of the tenant's usage, until the answer is counted
 	asked     time.Time        // when the request was sent
 	span      trace.Span       // of the request to the vendor
@@ -43,7 +43,7 @@ type exchange struct {
 
 // converse condenses a request with a conversation if necessary, forwards it, and records the answer.
 func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
-	t.endpoint.Stream = t.endpoint.Stream || laneOf(r.Context()) != nil
+	t.endpoint.Stream = t.endpoint.Stream || streamOf(r.Context()) != nil
 	b, leave, err := g.takeBody(w, r, s, t, knownBody*s.Bounds.MaxBody)
 	defer leave()
 	if err != nil {
@@ -52,7 +52,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	defer b.Hold.Close()
-	g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+	g.stats.Add(func(s *Stats) { s.Requests++ })
 	out := r.Clone(r.Context())
 	b.Fill(out, r.Body)
 	c, received := g.chainOf(r, s, t, b, w.Header()), b.Decoded
@@ -80,7 +80,7 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	g.measure(&telemetry.Processing, time.Since(read).Seconds(), telemetry.APIKey.String(t.kind()))
 	leave() // the vendor may take long
 	if p == nil {
-		g.stats.Add(func(s *stats.Stats) { s.Passed++ })
+		g.stats.Add(func(s *Stats) { s.Passed++ })
 		s.forward(w, out, t, t.sender(r.Context()))
 		return
 	}
@@ -107,7 +107,7 @@ func (e *exchange) fill(out *http.Request) {
 		e.req.in.chain.tool = true
 	}
 	if !e.plan.altered && !tool || e.req.s.Observe {
-		e.req.g.stats.Add(func(s *stats.Stats) { s.Passed++ })
+		e.req.g.stats.Add(func(s *Stats) { s.Passed++ })
 		return
 	}
 	e.req.t.changed = true
@@ -140,8 +140,8 @@ func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the client has disconnected
 	}
-	g.stats.Failed(kind, err.Error(), g.current.Load().Now())
-	if errors.Is(err, store.ErrAway) {
+	g.stats.Failed(kind, job.CauseOf(err), g.current.Load().Now())
+	if errors.Is(err, store.ErrUnavailable) {
 		g.sessions.Lost(err)
 		return
 	}
@@ -159,8 +159,8 @@ const longestModel = 256
 func (e *exchange) done(ctx context.Context) {
 	r := e.req
 	e.answered()
-	if e.away != nil && !e.left {
-		if err := e.unanswered(ctx, "the vendor cannot be reached: "+upstream.Reason(e.away)); err != nil {
+	if e.unsent != nil && !e.left {
+		if err := e.unanswered(ctx, job.Cause{Why: secret.Safe("the vendor cannot be reached: " + upstream.Reason(e.unsent))}); err != nil {
 			r.g.fault("answer", err)
 		}
 	}
@@ -170,11 +170,11 @@ func (e *exchange) done(ctx context.Context) {
 	if err := r.g.safely("answer", func() error { return e.learn(ctx) }); err != nil {
 		r.g.fault("answer", err)
 	}
-	if r.s.Reports.Record == nil || r.claim == nil {
+	if r.s.Reports.Record == nil || r.lease == nil {
 		return
 	}
-	seen := &watching.Exchange{
-		Time: r.in.start, API: r.t.api, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Session: r.from.session, Lineage: r.claim.Conversation,
+	seen := &Exchange{
+		Time: r.in.start, API: r.t.api, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Session: r.from.session, Lineage: r.lease.Conversation,
 		Model: r.parsed.Model, Received: r.in.received, Sent: e.body, Epoch: e.plan.epoch,
 	}
 	if seen.Sent == nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/count"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/live/internal/seal"
 	"github.com/condensehq/condense/live/internal/telemetry"
@@ -95,7 +95,7 @@ func Pulse(g *Gateway, interval, patience time.Duration) {
 func Frames(events [][]byte, size int) (out [][]byte) {
 	var whole []byte
 	for _, event := range events {
-		whole = append(whole, stream(event)...)
+		whole = append(whole, sse(event)...)
 	}
 	w := &frames{write: func(event []byte) error {
 		out = append(out, bytes.Clone(event))
@@ -139,8 +139,8 @@ func Nearby(address string) bool {
 func Spent(g *Gateway) float64 { return g.tenants.Cost() }
 
 // Counts returns how many epochs g has begun and undone, how many requests it has passed on as they were, and its last epoch.
-func Counts(g *Gateway) (epochs, undone, passed int, last *stats.Epoch) {
-	g.stats.Add(func(s *stats.Stats) {
+func Counts(g *Gateway) (epochs, undone, passed int, last *Epoch) {
+	g.stats.Add(func(s *Stats) {
 		epochs, undone, passed = s.EpochCount, s.Undone, s.Passed
 		if n := len(s.Epochs); n > 0 {
 			e := s.Epochs[n-1]
@@ -155,3 +155,6 @@ func Held(g *Gateway) (bytes int64, bodies int) { return g.bodies.Held() }
 
 // MostSockets sets how many WebSockets may be open.
 func MostSockets(g *Gateway, n int) { g.sockets.most = n }
+
+// Controller directs the conversations of g.
+func (g *Gateway) Controller() *control.Controller { return g.controller() }

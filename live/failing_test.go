@@ -3,7 +3,6 @@ package live_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -30,7 +30,7 @@ func TestFailingEpochsAreSaid(t *testing.T) {
 	t.Parallel()
 	const window = 40_000
 	host := dueAt(window, func(context.Context, *core.Request) (*core.Result, error) {
-		return nil, errors.New("401 invalid x-api-key")
+		return nil, fmt.Errorf("401 invalid x-api-key: %w", &remote.Error{Status: http.StatusUnauthorized})
 	})
 	v := newSizing(t, window)
 	var log lockedBuffer
@@ -46,7 +46,7 @@ func TestFailingEpochsAreSaid(t *testing.T) {
 		live.Settle(g)
 		var c *control.Conversation
 		testkit.Eventually(t, "the shown size has grown", func() bool { // it is stored after the answer
-			all, err := g.Desk().Conversations(t.Context(), time.Time{})
+			all, err := g.Controller().Conversations(t.Context(), time.Time{})
 			if err != nil || len(all) == 0 {
 				return false
 			}
@@ -102,7 +102,7 @@ func TestForcedEpochsThatFailAreSaid(t *testing.T) {
 		body = longer(body)
 	}
 	live.Settle(g)
-	all, err := g.Desk().Conversations(t.Context(), time.Time{})
+	all, err := g.Controller().Conversations(t.Context(), time.Time{})
 	if err != nil || !slices.ContainsFunc(all, func(c *control.Conversation) bool {
 		return c.Failing.Lasting() && strings.Contains(c.Next, "FAILS, ") && strings.Contains(c.Next, "what cannot be removed")
 	}) {
@@ -140,7 +140,7 @@ func TestRefusalsAreSaid(t *testing.T) {
 		_, _, _ = c.Step(t.Context()) // an error is what the client gets, before the gateway notes it
 		testkit.Eventually(t, "the refusal in the list", func() bool {
 			live.Settle(g)
-			all, err := g.Desk().Conversations(t.Context(), time.Time{})
+			all, err := g.Controller().Conversations(t.Context(), time.Time{})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d conversations, %v", len(all), err)
 			}

@@ -125,7 +125,7 @@ var features = []feature{
 		}
 	}},
 	{"page and status", func(t *testing.T, h *house) {
-		conversations, err := h.Desk().Conversations(t.Context(), time.Time{})
+		conversations, err := h.Controller().Conversations(t.Context(), time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}

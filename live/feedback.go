@@ -9,13 +9,11 @@ import (
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/live/internal/telemetry"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // If an agent recalls something, leaving it out was a mistake. The recalled content stays in the view at the next
@@ -23,10 +21,10 @@ import (
 
 // recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.
 func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {
-	var kinds []stats.Recalled
+	var kinds []Recalled
 	for i := range pieces {
 		what := pieces[i].What
-		kinds = append(kinds, stats.Recalled{
+		kinds = append(kinds, Recalled{
 			What: strings.ToValidUTF8(what[:min(len(what), library.LongestTag)], ""),
 			Pass: g.passes.Get(pieces[i].Handle), Count: 1,
 		})
@@ -34,15 +32,15 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	if len(kinds) > 0 {
 		kinds[0].Tokens = bytes / count.BytesPerToken
 	}
-	g.stats.Add(func(s *stats.Stats) {
+	g.stats.Add(func(s *Stats) {
 		s.Recalls++
 		s.Tokens.Recalled += bytes / count.BytesPerToken
-		s.Recalled = stats.AddRecalled(s.Recalled, kinds)
+		s.Recalled = addRecalled(s.Recalled, kinds)
 	})
 	if w := g.current.Load().Reports.Watch; w != nil {
 		if s := recordOf(g.life, g.store, key, id); s.State != nil {
 			g.watched(func() {
-				w.Later(s.Conversation, began(s.State), watching.Finding{Recalled: bytes / count.BytesPerToken})
+				w.Later(s.Conversation, began(s.State), Finding{Recalled: bytes / count.BytesPerToken})
 			})
 		}
 	}
@@ -96,7 +94,7 @@ func (g *Gateway) saving(spent *store.Record) {
 		done = s.Requests + s.Recalls
 		s.Epochs = nil
 		var err error
-		if r.Data, err = json.Marshal(stats.Saved{Stats: s}); err == nil {
+		if r.Data, err = json.Marshal(savedStats{Stats: s}); err == nil {
 			r.Updated = g.current.Load().Now()
 			err = store.SaveOwn(ctx, g.store, r)
 		}
@@ -118,8 +116,8 @@ func (g *Gateway) saving(spent *store.Record) {
 
 // StoredStats returns the stored statistics of all gateways that use the store at address. Each saves them every
 // minute and when it ends.
-func StoredStats(ctx context.Context, address string) (stats.Stats, error) {
-	sum := stats.Stats{Errors: map[string]int{}, Epochs: []stats.Epoch{}, Attempts: []stats.Attempt{}}
+func StoredStats(ctx context.Context, address string) (Stats, error) {
+	sum := Stats{Errors: map[string]int{}, Epochs: []Epoch{}, Attempts: []Attempt{}}
 	db, err := store.Open(ctx, address)
 	if err != nil {
 		return sum, err
@@ -133,11 +131,11 @@ func StoredStats(ctx context.Context, address string) (stats.Stats, error) {
 		if r.Damaged {
 			continue
 		}
-		var s stats.Saved
+		var s savedStats
 		if err := json.Unmarshal(r.Data, &s); err != nil {
 			return sum, err
 		}
-		sum.Add(&s.Stats)
+		sum.add(&s.Stats)
 	}
 	return sum, nil
 }

@@ -124,7 +124,7 @@ func TestPreparationsAreBounded(t *testing.T) {
 	}
 }
 
-// A goneStore is a database that can be away.
+// A goneStore is a database that can be unavailable.
 type goneStore struct {
 	store.Store
 	gone atomic.Bool
@@ -132,7 +132,7 @@ type goneStore struct {
 
 func (s *goneStore) err() error {
 	if s.gone.Load() {
-		return store.ErrAway
+		return store.ErrUnavailable
 	}
 	return nil
 }
@@ -158,9 +158,9 @@ func (s *goneStore) Save(ctx context.Context, r *store.Record) error {
 	return s.Store.Save(ctx, r)
 }
 
-// While the database is away, a conversation goes on where it is known, with the view that it had; elsewhere it waits. Nothing is
+// While the database is unavailable, a conversation goes on where it is known, with the view that it had; elsewhere it waits. Nothing is
 // condensed, and afterwards nothing has changed.
-func TestDatabaseAway(t *testing.T) {
+func TestDatabaseUnavailable(t *testing.T) {
 	testkit.Slow(t)
 	vendor, database, start := goneFleet(t, 500_000)
 	first, url := start()
@@ -232,10 +232,10 @@ func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneS
 	}
 }
 
-// While the database is away for long, no agent sees an error: a conversation that this gateway does not know is sent without the
+// While the database is unavailable for long, no agent sees an error: a conversation that this gateway does not know is sent without the
 // thinking that its vendor
 // refuses, one that gets too long is condensed, and both go on as if nothing had been when the database is back.
-func TestDatabaseAwayForLong(t *testing.T) {
+func TestDatabaseUnavailableForLong(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
 	for _, size := range []int{500_000, window} { // what the client sends fits, or does not

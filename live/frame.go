@@ -14,7 +14,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/condensehq/condense/internal/live/agents"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
@@ -49,18 +48,18 @@ type frameError struct {
 
 func (f *frameError) Error() string { return f.text }
 
-// next reads the next frame, whose size the connection limits. Without room for it in the memory of the socket it reads no further, so
+// next reads the next frame, whose size the connection limits. Without capacity for it in the memory of the socket it reads no further, so
 // that the client has to
 // wait. After the time of patience without bytes it ends the connection.
 func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
-	ctx, cut := context.WithCancel(k.ctx)
-	defer cut()
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
 	kind, r, err := k.client.Reader(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.payer, cut)}
-	patience := time.AfterFunc(k.g.patience, cut)
+	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.tenant, cancel)}
+	patience := time.AfterFunc(k.g.patience, cancel)
 	defer patience.Stop()
 	f.data, err = payload.ReadHeld(readerFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
@@ -86,7 +85,7 @@ type readerFunc func([]byte) (int, error)
 // Read calls f.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// grow waits for room for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
+// grow waits for capacity for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
 func (k *socket) grow(ctx context.Context, f *frame, n int64) error {
 	k.paused.Store(true)
 	defer k.paused.Store(false)
@@ -157,7 +156,7 @@ func (k *socket) admitted(s *settings) error {
 	if status == 0 {
 		return nil
 	}
-	w := (&lane{k: k}).writer()
+	w := (&stream{k: k}).writer()
 	v := k.g.admit(w, k.r, s, &t) // it says so
 	defer v.end()
 	if v.leave != nil { // the token is accepted again
@@ -177,14 +176,14 @@ func (k *socket) pass(s *settings, event string, data []byte) error {
 	}
 	k.g.countBytes(k.who, len(data))
 	if clientEvents[event] {
-		w := (&lane{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
+		w := (&stream{k: k, name: rawjson.Text(rawjson.Field(data, "stream_id"))}).writer()
 		v := k.g.admit(w, k.r, s, &t)
 		defer v.end()
 		if v.leave == nil {
 			return w.finish()
 		}
 		v.leave()
-		k.g.stats.Add(func(s *stats.Stats) { s.Requests++ })
+		k.g.stats.Add(func(s *Stats) { s.Requests++ })
 	}
 	if event != "response.processed" { // it may add to the answers in progress
 		for _, l := range k.all() {
@@ -211,7 +210,7 @@ func (k *socket) extra(event []byte) {
 	}
 	e := &exchange{req: r, plan: &plan{req: r}}
 	e.watcher, e.status = watch(wire.Responses, &http.Response{Body: http.NoBody}), http.StatusOK
-	_, _ = e.watcher.sink.Write(stream(event))
+	_, _ = e.watcher.sink.Write(sse(event))
 	e.count(e.watcher.answer())
 }
 

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,6 @@ import (
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/queue"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -57,7 +57,7 @@ type Gateway struct {
 	store     store.Store
 	secrets   *secrets
 	current   atomic.Pointer[settings]
-	stats     stats.Counters
+	stats     counters
 	telemetry *telemetry.Recorder
 	tenants   tenant.Tenants
 	sessions  *session.Sessions
@@ -96,7 +96,7 @@ type findings struct {
 type service struct {
 	draining   atomic.Bool
 	unusable   atomic.Bool // the store cannot be used, and the log says so
-	causes     stats.Causes
+	causes     causes
 	rejections sync.Map // refusals already logged, by reason and kind; there are few
 }
 
@@ -136,7 +136,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
 		originals: originals{asking: make(chan struct{}, mostAsking)},
-		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld(), payload.LongestRoom),
+		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld(), payload.LongestWait),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -159,7 +159,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Log: func() *slog.Logger { return g.current.Load().Reports.Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
 	g.pages = &admin.Pages{
-		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Desk: g.Desk, Stats: g.Stats,
+		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Controller: g.controller, Stats: func() any { return g.Stats() },
 		Orders: func() string { return g.current.Load().Access.Orders },
 		Now:    func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
 		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
@@ -269,6 +269,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.serveCompress(out, r, s, &t)
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
+	case r.Method == http.MethodGet && t.upstream != nil && strings.HasSuffix(t.path, "/models"):
+		s.forward(out, r, &t, listening{g, t.upstream})
 	default:
 		s.forward(out, r, &t, nil)
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
-	"github.com/condensehq/condense/transcript"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // ingest shortens tool results that were never sent. The shortened form depends only on the result's round of tools
@@ -52,16 +51,6 @@ func (p *plan) ingest(ctx context.Context) error {
 	return p.keepRound(from, shortened)
 }
 
-// closing is a model's answer that completes a round of tools. It is appended because the last request of a
-// conversation is never changed.
-var closing = map[wire.API]string{
-	wire.Messages:  `{"role":"assistant","content":"."}`,
-	wire.Chat:      `{"role":"assistant","content":"."}`,
-	wire.Gemini:    `{"role":"model","parts":[{"text":"."}]}`,
-	wire.Converse:  `{"role":"assistant","content":[{"text":"."}]}`,
-	wire.Responses: `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"."}]}`,
-}
-
 // shorten returns the shorter forms of the messages from an index on; nil for messages that have none.
 func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
 	host, err := r.g.ingesters.get(ctx, o)
@@ -69,7 +58,8 @@ func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, er
 		return nil, err
 	}
 	round := r.parsed.Messages[from:]
-	raw := append(messages.Raw(round), []byte(closing[r.parsed.API]))
+	api := wire.Of(r.parsed.API)
+	raw := append(messages.Raw(round), rawjson.Append(nil, api.Said, ".")) // completes the round: the last request is never changed
 	// The user's last message shows why the results are read.
 	asked := 0
 	for _, m := range slices.Backward(r.parsed.Messages[:from]) {
@@ -91,12 +81,12 @@ func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, er
 	if err != nil || !report.Acted {
 		return short, err
 	}
-	var out bytes.Buffer
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[r.parsed.API], Apart: true}); err != nil {
+	out, err := messages.Write(r.parsed.API, doc, true)
+	if err != nil {
 		return nil, err
 	}
 	var after []json.RawMessage
-	if err := json.Unmarshal(out.Bytes(), &after); err != nil {
+	if err := json.Unmarshal(out, &after); err != nil {
 		return nil, err
 	}
 	if len(after) != len(raw) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/secret"
 )
 
 // knownBody is how many times [Bounds.MaxBody] a body may have that continues a known conversation. Such a conversation
@@ -28,7 +28,7 @@ func (r *request) isNew(in *session.Session) bool {
 // warnOfSize logs once for each conversation that its requests come near [Bounds.MaxBody].
 func (r *request) warnOfSize(ctx context.Context) {
 	const near = 0.75
-	if size, most := len(r.in.received), r.s.Bounds.MaxBody; float64(size) >= near*float64(most) && r.claim.First("max_body") {
+	if size, most := len(r.in.received), r.s.Bounds.MaxBody; float64(size) >= near*float64(most) && r.lease.First("max_body") {
 		r.s.Reports.Logger.WarnContext(ctx, "the requests of a conversation come near serve.max_body, above which they are read only while this gateway "+
 			"knows the conversation: raise it", "bytes", size, "max_body", most, "read_at_most", knownBody*most, "agent", r.from.agent.Name, "model", r.parsed.Model)
 	}
@@ -49,7 +49,7 @@ func (e *exchange) sayUnread(res *http.Response) {
 	if overflow, err := r.g.host.Overflow(r.turn(), why); err != nil || !overflow && res.StatusCode != http.StatusRequestEntityTooLarge {
 		return
 	}
-	said := stats.Shown(cmp.Or(why.Message, string(text)))
+	said := secret.Safe(cmp.Or(why.Message, string(text)))
 	body := wire.Refusal(r.t.endpoint.Form(), res.StatusCode, fmt.Sprintf("condense: this request has more than %d bytes (serve.max_body), so it "+
 		"was not condensed: raise serve.max_body in condense.yaml, or begin a new session. The vendor: %s", r.s.Bounds.MaxBody, said))
 	_ = res.Body.Close()

@@ -13,11 +13,11 @@ import (
 )
 
 // limitsFor returns the limits of a tenant.
-func (s *settings) limitsFor(tenant string) tenant.Limits {
-	if l, ok := s.Access.Tenants[tenant]; ok {
-		return l
+func (s *settings) limitsFor(name string) tenant.Limits {
+	if l, ok := s.Access.Tenants[name]; ok {
+		return tenant.Limits(l)
 	}
-	return s.Access.Limits
+	return tenant.Limits(s.Access.Limits)
 }
 
 // countBytes counts n bytes of a request.

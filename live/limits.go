@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/job"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
@@ -119,8 +118,8 @@ func limitsOf(r *request) (limits, error) {
 // its results must fit below that size.
 const BeforeAgent = 0.9
 
-// Due returns the size from which a gateway condenses conversations of an agent with a model, and the window; known reports
-// whether that is known.
+// Due returns the size from which a gateway condenses conversations of an agent with a model, and the window that the model has by itself;
+// known reports whether the size is known.
 func Due(g *Gateway, agent, model string) (at, window int, known bool) {
 	r := &request{g: g, s: g.current.Load(), t: &target{}, parsed: &wire.Request{Model: model}}
 	r.from.agent = agents.Find(agent)
@@ -129,14 +128,17 @@ func Due(g *Gateway, agent, model string) (at, window int, known bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	return l.policy.Threshold, l.policy.Window, r.tariff.listed > 0 || usersOwn(l.resolved)
+	if usersOwn(l.resolved) {
+		return l.policy.Threshold, r.tariff.listed, true
+	}
+	return l.policy.Threshold, l.policy.Window, r.tariff.listed > 0
 }
 
 // own returns what the request's agent knows about its model.
 func (r *request) own() agents.Limit {
 	if r.s.Agent != nil {
-		if l := r.s.Agent(r.parsed.Model, r.tariff.listed); l != (agents.Limit{}) {
-			return l
+		if l := r.s.Agent(r.parsed.Model, r.tariff.listed); l != (AgentLimit{}) {
+			return agents.Limit(l)
 		}
 	}
 	if r.from.agent == nil {
@@ -161,8 +163,8 @@ func (r *request) priced(name string) {
 		_, r.tariff.declared = r.g.host.Config().Origin("models", known.Name, "window")
 		r.tariff.model.Price, r.tariff.model.Tiers, r.tariff.model.Free, r.tariff.listed = known.Price, known.Tiers, known.Free, known.Window
 	}
-	if own := r.own().Window; own > 0 && !r.tariff.declared { // it sends no more, whatever the vendor takes
-		r.tariff.listed = own
+	if !r.tariff.declared { // the agent sends no more than its own window, whatever the vendor takes
+		r.tariff.listed = cmp.Or(r.own().Window, r.g.windows.listedFor(r), r.tariff.listed)
 	}
 	r.tariff.caching = catalog.CachingOf(name, r.tariff.model.Price)
 	switch {
@@ -189,7 +191,7 @@ func (b *binding) has(r *request) bool {
 func (b *binding) add(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil || len(b.of) >= stats.MostWindows {
+	if b.of == nil || len(b.of) >= mostWindows {
 		b.of = map[windowKey]bool{}
 	}
 	b.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}] = true

@@ -8,12 +8,12 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/count"
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // count adds an answer to the statistics. The vendor's count takes precedence over the gateway's.
@@ -30,7 +30,7 @@ func (e *exchange) count(a wire.Answer) {
 	}
 	received, sent := a.Input, a.Input
 	switch {
-	case e.req.claim == nil || !e.plan.altered || e.plan.ours == 0:
+	case e.req.lease == nil || !e.plan.altered || e.plan.ours == 0:
 	case e.req.s.Observe: // the vendor has received the original
 		sent = int(float64(a.Input) * float64(e.plan.ours) / float64(e.plan.original))
 	default:
@@ -41,12 +41,13 @@ func (e *exchange) count(a wire.Answer) {
 }
 
 // refusedWith returns a vendor's error for people.
-func refusedWith(status int, a wire.Answer) string {
-	why := cmp.Or(a.ErrorText, a.ErrorType)
+func refusedWith(status int, a wire.Answer) job.Cause {
+	c := job.Cause{Why: cmp.Or(a.ErrorText, a.ErrorType)}
 	if status >= http.StatusBadRequest {
-		why = strconv.Itoa(status) + " " + why
+		c.Why, c.Status = strconv.Itoa(status)+" "+c.Why, status
 	}
-	return why
+	c.Why = secret.Safe(c.Why)
+	return c
 }
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
@@ -70,15 +71,15 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 	r := e.req
 	e.settle(b.paid)
 	e.used(a, b)
-	if r.s.Reports.Watch != nil && r.claim != nil && !b.again {
+	if r.s.Reports.Watch != nil && r.lease != nil && !b.again {
 		r.g.watched(func() {
-			r.s.Reports.Watch.Answer(r.claim.Conversation, &watching.Used{
+			r.s.Reports.Watch.Answer(r.lease.Conversation, &Used{
 				Time: r.in.start, Epoch: began(e.plan.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
 				Saved: b.saved, Priced: b.known,
 			})
 		})
 	}
-	r.g.stats.Add(func(s *stats.Stats) {
+	r.g.stats.Add(func(s *Stats) {
 		t := &s.Tokens
 		t.Received += b.received
 		t.CacheRead += a.CacheRead
@@ -87,7 +88,7 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 		s.Cost += b.paid
 		if r.s.Observe {
 			t.Sent += b.received
-			o := s.Hypothetical()
+			o := s.hypothetical()
 			o.Sent += b.sent
 			o.Saved += b.received - b.sent
 			o.CostSaved += b.saved
@@ -106,13 +107,13 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 			s.Estimated++
 		}
 		if r.s.Observe {
-			s.Hypothetical().Ingested += e.plan.ingested
+			s.hypothetical().Ingested += e.plan.ingested
 		} else {
 			s.Ingested += e.plan.ingested
 		}
 	})
 	if begun := e.plan.epoch; begun != nil && !b.again {
-		r.g.stats.Change(begun.Lineage, begun.Time, func(o *stats.Epoch) {
+		r.g.stats.Change(begun.Lineage, begun.Time, func(o *Epoch) {
 			o.CacheRead, o.CacheWrite = a.CacheRead, a.CacheWrite
 			if !r.s.Observe {
 				o.After = a.Input
@@ -132,7 +133,7 @@ func (e *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 		if a.Input = e.size(a.Model); a.Input == 0 {
 			return a, false
 		}
-	case e.req.parsed.API != wire.Messages || a.Complete || a.Stop != "": // other APIs report everything at the end
+	case !wire.Of(e.req.parsed.API).PromptFirst || a.Complete || a.Stop != "": // other APIs report everything at the end
 		return a, false
 	}
 	if e.watcher != nil {
@@ -145,7 +146,7 @@ func (e *exchange) estimated(a wire.Answer) (wire.Answer, bool) {
 func (e *exchange) size(answered string) int {
 	n := e.plan.tokens
 	switch {
-	case e.req.claim == nil && e.req.seen == nil:
+	case e.req.lease == nil && e.req.seen == nil:
 		n = e.req.in.weight.Tokens()
 	case e.plan.altered && e.req.s.Observe:
 		n = int(float64(n) * float64(e.plan.original) / float64(e.plan.ours))
@@ -202,10 +203,10 @@ func (r *request) cost(a wire.Answer) (float64, bool) {
 // that history: everything sent before is read from the cache while the cache lives. The result is negative for an
 // epoch that begins while the cache lives.
 func (e *exchange) saved(a wire.Answer, received, sent int, paid float64) float64 {
-	if e.req.claim == nil {
+	if e.req.lease == nil {
 		return 0
 	}
-	was := e.req.claim.SwapShadow(session.Shadow{Tokens: received, Last: e.req.in.start})
+	was := e.req.lease.SwapShadow(session.Shadow{Tokens: received, Last: e.req.in.start})
 	if received == sent {
 		return 0
 	}

@@ -179,8 +179,8 @@ func TestContentsAreKept(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "serve.db")
 			stored := func(o *live.Options) { onEveryUpstream(o); o.Store.Path, o.Epoch.Target = file, 15 }
-			const window = 60_000
-			script := upstream.Loop(150, 5000, nil)
+			const window = 30_000
+			script := upstream.Loop(150, 2500, nil)
 			c = recalls(c)
 			c.Session = "s1"
 			p := playIn(t, window, upstream.Options{Window: window, Script: script}, c, stored)

@@ -4,9 +4,7 @@ import (
 	"cmp"
 
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/live/internal/payload"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.
@@ -18,7 +16,7 @@ func (g *Gateway) watched(f func()) {
 
 // watch passes a turn to the watcher.
 func (p *plan) watch() {
-	if p.req.s.Reports.Watch == nil || p.req.claim == nil || p.req.t.count {
+	if p.req.s.Reports.Watch == nil || p.req.lease == nil || p.req.t.count {
 		return
 	}
 	p.req.g.watched(p.show)
@@ -26,8 +24,8 @@ func (p *plan) watch() {
 
 func (p *plan) show() {
 	r := p.req
-	t := &watching.Turn{
-		Time: r.in.start, Conversation: r.claim.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
+	t := &Turn{
+		Time: r.in.start, Conversation: r.lease.Conversation, Tenant: r.from.key.Tenant, Agent: r.from.agent.Name, Model: r.parsed.Model,
 		Profile: r.limits.profile, Mode: r.limits.mode, Messages: len(r.parsed.Messages), Tokens: p.tokens, Observe: r.s.Observe,
 	}
 	t.History, t.Window = p.state.Estimate(p.original), r.limits.policy.Window
@@ -42,11 +40,11 @@ func (p *plan) show() {
 }
 
 // judge has the view of the epoch held against the client's whole history, beside the requests, and says the result where the epoch is
-// shown. Without room for that, the epoch stays unmeasured.
+// shown. Without capacity for that, the epoch stays unmeasured.
 func (p *plan) judge() {
-	e, view, g, payer, watch := *p.epoch, p.messages, p.req.g, p.req.payer(), p.req.s.Reports.Watch
+	e, view, g, tenant, watch := *p.epoch, p.messages, p.req.g, p.req.tenant(), p.req.s.Reports.Watch
 	api, history, size := p.req.parsed.API, messages.Raw(p.req.parsed.Messages), len(p.req.parsed.Body)
-	leave, ok := g.preparing.Try(payer, max(int64(size), mostPrepared/mostPreparing))
+	leave, ok := g.preparing.Try(tenant, max(int64(size), mostPrepared/mostPreparing))
 	if !ok {
 		return
 	}
@@ -56,13 +54,13 @@ func (p *plan) judge() {
 			defer payload.Burst()()
 		}
 		err := g.safely("truth", func() error {
-			of, err := g.runner.Judge(g.life, payer, api, history, view)
+			of, err := g.runner.Judge(g.life, tenant, api, history, view)
 			if err != nil {
 				return err
 			}
-			g.stats.Change(e.Lineage, e.Time, func(o *stats.Epoch) { o.Truth = of })
+			g.stats.Change(e.Lineage, e.Time, func(o *Epoch) { o.Truth = (*Truth)(of) })
 			if watch != nil {
-				g.watched(func() { watch.Later(e.Lineage, e.Time, watching.Finding{Truth: of}) })
+				g.watched(func() { watch.Later(e.Lineage, e.Time, Finding{Truth: (*Truth)(of)}) })
 			}
 			return nil
 		})

@@ -8,9 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/condensehq/condense/live/internal/upstream"
-	"github.com/condensehq/condense/live/internal/watching"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -47,9 +44,15 @@ type Options struct {
 	Now func() time.Time
 }
 
+// An AgentLimit is what an agent knows about a model, in tokens.
+type AgentLimit struct {
+	Window   int // that it takes the model to have; 0: not known
+	Compacts int // size at which it condenses a conversation by itself; 0: not known to do that
+}
+
 // A Signer sets the headers of a signature. Its argument hash is the SHA-256 of the body, in hexadecimal. It is called for
 // every request, from several goroutines.
-type Signer = upstream.Signer
+type Signer func(r *http.Request, hash string) error
 
 // Upstreams are the APIs to which requests are forwarded.
 type Upstreams struct {
@@ -70,6 +73,19 @@ type Upstreams struct {
 	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction
 }
+
+// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
+// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
+type Compaction string
+
+// The values of [Compaction]. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
+// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
+// a compaction is seen in it.
+const (
+	CompactAuto     Compaction = "auto"
+	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
+	CompactGateway  Compaction = "gateway"  // the upstream is not asked
+)
 
 // Store says where the state is kept that must survive a restart, and for how long.
 type Store struct {
@@ -106,6 +122,20 @@ type Access struct {
 	Tenants map[string]Limits
 }
 
+// Limits are the limits of one tenant. 0 means no limit.
+type Limits struct {
+	Requests   int // per minute
+	Concurrent int // simultaneous requests, each counted until its answer has ended; 0 means 1,024 for each key
+	// Bytes is per minute, of requests as sent (compressed). A request that exceeds it is let through, and the next
+	// one waits.
+	Bytes int64
+	// ModelEpochs is the number of condensations per day (UTC) by chains that ask a language model. Beyond it, the
+	// built-in chain condenses.
+	ModelEpochs int
+	// Cost is in US dollars per day (UTC), by the price table. Models without a known price do not count.
+	Cost float64
+}
+
 // Choice says which profile and mode a request gets that names none; see [condense.Turn]. A request names them in the
 // headers X-Condense-Profile and X-Condense-Mode, or in its path: /profile/NAME/… and /mode/NAME/… are the beginnings.
 type Choice struct {
@@ -139,9 +169,9 @@ type Reports struct {
 	Pages   http.Handler
 	// Record is called with every condensable request after it was answered. It must neither change nor retain the
 	// Exchange: its bodies hold the conversation.
-	Record func(context.Context, *watching.Exchange)
+	Record func(context.Context, *Exchange)
 	// Watch, if not nil, sees the turns of conversations. Options given to [Gateway.Reload] must repeat it, or watching ends.
-	Watch watching.Watcher
+	Watch Watcher
 }
 
 // A Rule chooses the profile or the mode of a request. All fields that are set must match.

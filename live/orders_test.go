@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -22,7 +23,7 @@ func TestStrangersDirectNoConversations(t *testing.T) {
 			func(o *live.Options) { o.Access.Orders = secret })
 		steps(t, p, 6)
 		admin := adminOf(t, p.Gateway)
-		id := only(t, p.Desk()).ID
+		id := only(t, p.Controller()).ID
 		for _, header := range []map[string]string{{}, {"X-Condense-Token": "wrong"}, {"Authorization": "Bearer "}, {"X-Condense-Token": orders + "x"}} {
 			header["Content-Type"] = "application/json"
 			for _, action := range control.Actions {
@@ -45,7 +46,7 @@ func TestStrangersDirectNoConversations(t *testing.T) {
 				}
 			}
 		}
-		c := only(t, p.Desk())
+		c := only(t, p.Controller())
 		if c.Order != nil || c.Paused || len(c.Protections) > 0 {
 			t.Errorf("a stranger's order: %+v", c)
 		}
@@ -61,15 +62,15 @@ func TestOrdersHaveAFloorAndAPause(t *testing.T) {
 	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Session: "s"},
 		func(o *live.Options) { o.Now = func() time.Time { return time.Unix(now.Load(), 0) } })
 	steps(t, p, 6)
-	d := p.Desk()
-	for _, o := range []live.Order{{Tokens: 1}, {Percent: 0.01}, {Percent: 9.99}, {Tokens: only(t, d).Window/10 - 1}} {
+	d := p.Controller()
+	for _, o := range []session.Order{{Tokens: 1}, {Percent: 0.01}, {Percent: 9.99}, {Tokens: only(t, d).Window/10 - 1}} {
 		if err := d.Now(t.Context(), only(t, d), o); err == nil || !strings.Contains(err.Error(), "at least 10% of the window") && !strings.Contains(err.Error(), "at least 10%") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	done := 0
 	for n := range 26 {
-		if d.Now(t.Context(), only(t, d), live.Order{Percent: 10}) == nil {
+		if d.Now(t.Context(), only(t, d), session.Order{Percent: 10}) == nil {
 			done++
 		}
 		if n == 13 {

@@ -11,7 +11,6 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/live/internal/payload"
@@ -20,7 +19,7 @@ import (
 // A plan is the view to send for a request, with the changes to store.
 type plan struct {
 	req   *request
-	state *lineage.State // of the lineage, from which the view follows; only commit makes it the claim's. Nil without a claim
+	state *lineage.State // of the lineage, from which the view follows; only commit makes it the lease's. Nil without a lease
 	view
 	handles  bool // the view may have handles
 	must     bool // without the epoch, the vendor refuses the request
@@ -29,7 +28,7 @@ type plan struct {
 	ingested int
 	kept     *store.Kept // originals to store with the state; nil for none
 
-	epoch   *stats.Epoch
+	epoch   *Epoch
 	next    *lineage.State // the state after the epoch
 	made    *job.Prepared  // the prepared condensation that next is made of
 	refused *job.Prepared  // one that must not be made the view again
@@ -62,7 +61,7 @@ func (r *request) plan(ctx context.Context) *plan {
 			p = r.frozen()
 		}
 	}
-	if r.claim == nil && r.seen == nil && r.in.weight == nil { // every request's cost is counted
+	if r.lease == nil && r.seen == nil && r.in.weight == nil { // every request's cost is counted
 		r.in.weight = &payload.Weight{}
 		if r.parsed == nil || r.in.unread {
 			r.in.weight = payload.Weigh(r.in.received)
@@ -78,8 +77,8 @@ func (r *request) plan(ctx context.Context) *plan {
 		p.watch()
 	}
 	p.postpone()
-	if r.claim != nil {
-		r.claim.Release()
+	if r.lease != nil {
+		r.lease.Release()
 	}
 	return p
 }
@@ -87,12 +86,12 @@ func (r *request) plan(ctx context.Context) *plan {
 // frozen returns the plan to send the view that the vendor saw last or, without one, the client's own messages.
 func (r *request) frozen() *plan {
 	p := &plan{req: r, handles: r.handles}
-	if r.claim == nil || r.claim.State == nil {
+	if r.lease == nil || r.lease.State == nil {
 		return p
 	}
-	p.state = r.claim.State
+	p.state = r.lease.State
 	_ = r.g.safely("view", func() error {
-		if s := r.claim.Frozen(); s != nil {
+		if s := r.lease.Frozen(); s != nil {
 			p.state, p.view = s, r.viewOf(s)
 		}
 		return nil
@@ -104,18 +103,18 @@ func (r *request) frozen() *plan {
 // the lineage in the meantime, it starts over from the stored state.
 func (r *request) decide(ctx context.Context) (*plan, error) {
 	for lost := 0; ; lost++ {
-		if !r.claim.Mine { // another request of the lineage decides
-			return r.planned(r.claim.State), nil
+		if !r.lease.Mine { // another request of the lineage decides
+			return r.planned(r.lease.State), nil
 		}
 		p, err := r.conclude(ctx, r.trial(ctx), lost < session.MostLost)
 		if !errors.Is(err, store.ErrConflict) {
 			return p, err
 		}
-		r.claim.Release()
-		if err := r.claim.Session.Load(ctx, r.g.store); err != nil {
+		r.lease.Release()
+		if err := r.lease.Session.Load(ctx, r.g.store); err != nil {
 			r.g.fault("store", err)
 		}
-		if err := r.take(ctx, r.claim.Session); err != nil {
+		if err := r.take(ctx, r.lease.Session); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +159,7 @@ func (r *request) conclude(ctx context.Context, p *plan, again bool) (*plan, err
 	switch {
 	case err == nil:
 		return p, nil
-	case forced && (errors.Is(err, store.ErrAway) || session.Unstored(err) && r.claim.Unread):
+	case forced && (errors.Is(err, store.ErrUnavailable) || session.Unstored(err) && r.lease.Unread):
 		r.g.fault("commit", err)
 		return p.guess(), nil
 	case forced && errors.Is(err, store.ErrFile) && p.kept == nil:
@@ -181,13 +180,13 @@ func (r *request) conclude(ctx context.Context, p *plan, again bool) (*plan, err
 
 // unchanged returns the plan to send the view before a change that could not be stored.
 func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
-	c := p.req.claim
+	c := p.req.lease
 	next := p.req.planned(p.req.current())
 	next.handles, next.must, next.repairs, next.durable, next.postponed = false, p.must, p.repairs, false, p.postponed
 	if p.req.check(&next.view) != nil {
 		next.messages, next.altered = nil, false
 	}
-	if errors.Is(why, store.ErrAway) && c.Entry.State == nil && session.Answered(p.req.parsed) {
+	if errors.Is(why, store.ErrUnavailable) && c.Entry.State == nil && session.Answered(p.req.parsed) {
 		return next, nil // the store, which cannot be reached, may have a state
 	}
 	c.Late(why)
@@ -197,7 +196,7 @@ func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
 // storeIsFull reports whether a plan could not be stored because the store is full, and could be without originals.
 func (p *plan) storeIsFull(err error) bool {
 	forced := p.repairs || p.epoch != nil && p.must
-	if forced && session.Unstored(err) && p.req.claim.Unread {
+	if forced && session.Unstored(err) && p.req.lease.Unread {
 		return false
 	}
 	return errors.Is(err, store.ErrFull) || forced && errors.Is(err, store.ErrFile) && p.kept != nil
@@ -206,7 +205,7 @@ func (p *plan) storeIsFull(err error) bool {
 // commit stores the state before the view is sent, or leaves everything as it was. New content in the view must be on disk first. The
 // end of a view that differs from the client's messages must be stored too, because the next request may come to another gateway.
 func (p *plan) commit(ctx context.Context) error {
-	c, s := p.req.claim, cmp.Or(p.next, p.state)
+	c, s := p.req.lease, cmp.Or(p.next, p.state)
 	if err := p.req.check(&p.view); err != nil {
 		return err
 	}
@@ -216,23 +215,23 @@ func (p *plan) commit(ctx context.Context) error {
 		}
 	}
 	p.durable = p.durable || p.ingested > 0 || p.next != nil || !p.req.s.Observe && (s.Epoch != nil || len(s.Ingest) > 0 || s.Tool)
-	claim, state := *c, p.state
+	lease, state := *c, p.state
 	if err := p.write(ctx, p.durable); err != nil {
-		*c, p.state = claim, state
+		*c, p.state = lease, state
 		return err
 	}
 	p.begun()
 	if p.undone {
-		p.req.g.stats.Add(func(s *stats.Stats) { s.Undone++ })
+		p.req.g.stats.Add(func(s *Stats) { s.Undone++ })
 	}
 	p.reportOrder(ctx)
 	return nil
 }
 
-// write makes the plan's state, with the view as sent, the claim's and the session's, and if durable is set the store's. Nothing else
+// write makes the plan's state, with the view as sent, the lease's and the session's, and if durable is set the store's. Nothing else
 // changes the state of a conversation before the answer.
 func (p *plan) write(ctx context.Context, durable bool) error {
-	r, c := p.req, p.req.claim
+	r, c := p.req, p.req.lease
 	s := *cmp.Or(p.next, p.state)
 	c.Keep = p.kept
 	if p.next != nil { // the old record stays, so that a client that goes back to before the epoch finds it
@@ -244,21 +243,21 @@ func (p *plan) write(ctx context.Context, durable bool) error {
 	return r.save(ctx, &s, durable, r.in.start)
 }
 
-// save makes a state the claim's, and if the store takes it the session's.
+// save makes a state the lease's, and if the store takes it the session's.
 func (r *request) save(ctx context.Context, s *lineage.State, durable bool, now time.Time) error {
-	r.claim.State = s
-	return r.claim.Save(ctx, r.g.store, durable, now)
+	r.lease.State = s
+	return r.lease.Save(ctx, r.g.store, durable, now)
 }
 
-// current returns a copy of the state that the claim has.
+// current returns a copy of the state that the lease has.
 func (r *request) current() *lineage.State {
-	s := *r.claim.State
+	s := *r.lease.State
 	return &s
 }
 
 // begun lets other requests decide about the conversation after an epoch, and reports the epoch.
 func (p *plan) begun() {
-	p.req.claim.Begun()
+	p.req.lease.Begun()
 	if p.epoch != nil {
 		p.announce()
 	}
@@ -268,9 +267,9 @@ func (p *plan) begun() {
 // state is not remembered: the next request builds the same view again from the prepared condensation, and stores it if
 // it can.
 func (p *plan) guess() *plan {
-	p.req.claim.Guess(p.made, p.req.rolling[len(p.req.rolling)-1])
+	p.req.lease.Guess(p.made, p.req.rolling[len(p.req.rolling)-1])
 	return &plan{
-		req: p.req, state: p.req.claim.State, view: p.view, handles: p.handles, must: p.must, repairs: p.repairs, durable: p.durable, made: p.made,
+		req: p.req, state: p.req.lease.State, view: p.view, handles: p.handles, must: p.must, repairs: p.repairs, durable: p.durable, made: p.made,
 		postponed: p.postponed,
 	}
 }
@@ -282,7 +281,7 @@ func (p *plan) hold(ctx context.Context, why error) error {
 	if err := p.write(ctx, false); err != nil {
 		return err
 	}
-	p.req.claim.Late(why)
+	p.req.lease.Late(why)
 	p.begun()
 	return nil
 }

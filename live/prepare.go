@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/live/internal/payload"
 )
@@ -29,7 +28,7 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 	if r.limits.policy.Threshold > 0 {
 		due = min(due, r.limits.policy.Threshold)
 	}
-	if float64(p.tokens) < early*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.claim.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
+	if float64(p.tokens) < early*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
 		return
 	}
 	p.prepare(d, job.Probe, false)
@@ -50,7 +49,7 @@ func (p *plan) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 		p.postponed = &postponed{d: d, to: to, overflow: overflow}
 		return
 	}
-	if p.req.claim.Busy() { // checked first, because making a job is expensive
+	if p.req.lease.Busy() { // checked first, because making a job is expensive
 		return
 	}
 	j := p.job(d, overflow)
@@ -59,10 +58,10 @@ func (p *plan) prepare(d epoch.Decision, to job.Extent, overflow bool) {
 
 // prepareWith runs the condensation of a job in the background, and reports whether it started.
 func (r *request) prepareWith(j *job.Job, run func(context.Context) (*job.Prepared, error)) bool {
-	if r.claim.Busy() || r.g.life.Err() != nil {
+	if r.lease.Busy() || r.g.life.Err() != nil {
 		return false
 	}
-	leave, ok := r.g.preparing.Try(r.payer(), max(int64(len(r.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := r.g.preparing.Try(r.tenant(), max(int64(len(r.parsed.Body)), mostPrepared/mostPreparing))
 	return ok && r.begin(j, leave, run)
 }
 
@@ -88,14 +87,14 @@ func (r *request) begin(j *job.Job, leave func(), run func(context.Context) (*jo
 		}
 		return p, err
 	}
-	return r.claim.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order})
+	return r.lease.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
 // model condenses (rather than writes an account). It cancels any other preparation: the request then condenses in a
 // turn of its own, ahead of background work.
 func (r *request) awaitPrepared(ctx context.Context) {
-	ended, abandon := r.claim.UnderWay()
+	ended, abandon := r.lease.UnderWay()
 	if ended == nil {
 		return
 	}
@@ -121,14 +120,14 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
 			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers,
 		},
-		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.claim.Control().Protected(),
+		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
 		Owner: job.Owner{
-			Payer: r.payer(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
+			Tenant: r.tenant(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
 			MayAsk: r.mayAsk,
 		},
 	}
-	if j.Turn.Trigger = d.Reason.Trigger(); overflow || r.claim.Overflowed() {
+	if j.Turn.Trigger = d.Reason.Trigger(); overflow || r.lease.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
 	} else {
 		j.Forced = d.Reason == epoch.Forced
@@ -183,8 +182,8 @@ func idsOf(m *wire.Message) (ids []string) {
 	return ids
 }
 
-// payer identifies the payer of a waiting request: the tenant, or without tokens the credential.
-func (r *request) payer() string { return cmp.Or(r.t.who.Tenant, r.from.key.Tenant) }
+// tenant identifies who waits among others: the tenant, or without tokens the credential.
+func (r *request) tenant() string { return cmp.Or(r.t.who.Tenant, r.from.key.Tenant) }
 
 // tries returns a function that counts the attempts in a report, and logs why one failed. It may be called after r has
 // ended.
@@ -197,7 +196,7 @@ func (r *request) tries() func(*condense.Report) {
 			if !needed || errors.Is(a.Err, context.Canceled) { // the client has gone
 				continue
 			}
-			g.attempted(stats.Attempt{Provider: a.Provider, Outcome: string(a.Outcome), Mode: mode, Reason: stats.Shown(a.Reason)})
+			g.attempted(a.Provider, a.Outcome, a.Reason, mode)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (e *exchange) memory(_ context.Context) (*mcpserver.State, error) {
 	s := &lineage.State{}
 	id := ""
 	if e.plan.state != nil {
-		s, id = e.plan.state, e.req.claim.ID
+		s, id = e.plan.state, e.req.lease.ID
 	}
 	own := messages.Raw(e.req.parsed.Messages)
 	all, err := library.Conversation(e.req.parsed.API, own)

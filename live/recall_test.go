@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
@@ -211,7 +210,7 @@ func (p *play) messages(t *testing.T) []core.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	format := messages.Formats[wire.API(p.client.API)]
+	format := wire.Of(wire.API(p.client.API)).Format
 	doc, err := transcript.Read(bytes.NewReader(history), &transcript.ReadOptions{Format: format})
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ type request struct {
 	tariff   tariff
 	parsed   *wire.Request  // with the tool and the restored rounds, if the conversation has the gateway's own tool
 	rolling  []wire.Hash    // rolling hashes of the client's messages
-	claim    *session.Claim // nil if the request is no turn of a conversation, or its lineage is not known
-	seen     *session.Claim // the lineage of a request that does not advance it
+	lease    *session.Lease // nil if the request is no turn of a conversation, or its lineage is not known
+	seen     *session.Lease // the lineage of a request that does not advance it
 	tool     tooled
 	compacts bool   // asks for a compaction
 	reads    string // identity that can recall content of the request; empty if nobody can
@@ -117,7 +117,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 		r.g.fault("tool", err)
 	}
 	if summary := side == agents.Summary || r.parsed.Compacts || r.compacts; summary || r.t.count {
-		return r.planWithoutClaim(in, summary)
+		return r.planWithoutLease(in, summary)
 	}
 	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
 	r.handles = !r.s.Observe && !r.s.Recall.Off && (r.tool.session != nil || !r.s.Recall.NoMCP && r.reads != "" && library.CanCall(r.parsed, r.from.agent.Deferred))
@@ -163,21 +163,21 @@ func (r *request) locate(ctx context.Context) (*session.Session, error) {
 	return in, r.g.sessions.Reach(ctx, in, r.parsed, r.rolling)
 }
 
-// take claims the lineage of the request in r.claim.
+// take leases the lineage of the request in r.lease.
 func (r *request) take(ctx context.Context, from *session.Session) error {
-	c, err := from.Claim(ctx, r.parsed, r.rolling)
+	c, err := from.Lease(ctx, r.parsed, r.rolling)
 	if err != nil {
 		return err
 	}
-	r.claim, c.Reads, c.Most = c, cmp.Or(r.reads, c.Reads), r.s.Recall.MaxSize
+	r.lease, c.Reads, c.Most = c, cmp.Or(r.reads, c.Reads), r.s.Recall.MaxSize
 	r.warnOfSize(ctx)
 	return nil
 }
 
-// planWithoutClaim plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
+// planWithoutLease plans the view of a request that does not advance its lineage: one that only counts tokens, one that asks for a
 // compaction, or the agent's own request for a summary. A summary is made of the original messages if they fit, because
 // that is best.
-func (r *request) planWithoutClaim(in *session.Session, summary bool) (*plan, error) {
+func (r *request) planWithoutLease(in *session.Session, summary bool) (*plan, error) {
 	c, err := in.Find(r.parsed, r.rolling)
 	if err != nil {
 		return nil, err

@@ -69,12 +69,7 @@ func (n *rejection) answer(w http.ResponseWriter, t *target) {
 		t.refuse(w, n.status, text)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	if t.endpoint.Form() == wire.Converse {
-		w.Header().Set("X-Amzn-Errortype", wire.AmazonError(n.status))
-	}
-	w.WriteHeader(n.status)
-	_, _ = w.Write(t.endpoint.NotFound(text)) //nolint:gosec // JSON, with the text encoded
+	refuseWith(w, t.endpoint.Form(), n.status, t.endpoint.NotFound(text))
 }
 
 // route parses the path of a request: parts addressed to the gateway, then the path for the upstream.
@@ -303,10 +298,15 @@ func (t *target) refuse(w http.ResponseWriter, status int, text string) {
 	if t.upstream != nil && t.upstream.Speaks == upstream.SpeaksAnthropic {
 		api = wire.Messages
 	}
+	refuseWith(w, api, status, wire.Refusal(api, status, text))
+}
+
+// refuseWith answers with an error of an API.
+func refuseWith(w http.ResponseWriter, api wire.API, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	if api == wire.Converse {
-		w.Header().Set("X-Amzn-Errortype", wire.AmazonError(status))
+	if kind := wire.Of(api).ErrorType; kind != nil {
+		w.Header().Set("X-Amzn-Errortype", kind(status))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.Refusal(api, status, text)) //nolint:gosec // JSON, with the text encoded
+	_, _ = w.Write(body) //nolint:gosec // JSON, with the text encoded
 }

@@ -141,7 +141,7 @@ func (s *soak) end(k *soakTalk) {
 		}
 	}
 	var epochs int64
-	all, err := s.g.Desk().Conversations(s.t.Context(), time.Time{})
+	all, err := s.g.Controller().Conversations(s.t.Context(), time.Time{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

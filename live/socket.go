@@ -28,8 +28,8 @@ import (
 // Bounds of WebSockets.
 const (
 	mostSockets = 1000
-	mostLanes   = 16      // of a socket
-	mostWaiting = 4       // requests of a lane
+	mostStreams = 16      // of a socket
+	mostWaiting = 4       // requests of a stream
 	mostFrames  = 8 << 20 // bytes of a socket's frames that are held until their answers have ended; one frame may exceed it
 )
 
@@ -37,12 +37,12 @@ const (
 const closedHere websocket.StatusCode = 1001
 
 // A socket is a client's WebSocket for the Responses API, with one to the upstream. Each response.create of the client
-// is answered by [Gateway.ServeHTTP], like a request over HTTP; see [lane]. Other known events pass; see clientEvents.
+// is answered by [Gateway.ServeHTTP], like a request over HTTP; see [stream]. Other known events pass; see clientEvents.
 type socket struct {
 	g        *Gateway
 	r        *http.Request // the handshake, as a request over HTTP
 	who      tenant.Caller
-	payer    string
+	tenant   string
 	bodies   *payload.Budget // of the client's frames
 	upstream *upstream.Upstream
 	client   *websocket.Conn
@@ -56,12 +56,12 @@ type socket struct {
 	active   atomic.Int64  // requests that wait or are being answered
 	read     atomic.Int64  // events of the vendor
 	moved    atomic.Int64  // frames from and to the client
-	paused   atomic.Bool   // no frames are read, for want of room: a client that writes cannot answer a ping
+	paused   atomic.Bool   // no frames are read, for want of memory: a client that writes cannot answer a ping
 
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	lanes map[string]*lane
+	mu      sync.Mutex
+	streams map[string]*stream
 }
 
 // sockets are the WebSockets of a gateway.
@@ -72,7 +72,7 @@ type sockets struct {
 	mu      sync.Mutex
 	most    int
 	count   int
-	of      map[string]int // by payer
+	of      map[string]int // by tenant
 	// A peer gets a ping after each interval, and must answer or move data within the time of patience.
 	interval, patience time.Duration
 }
@@ -82,12 +82,12 @@ func newSockets() sockets {
 	return sockets{drained: make(chan struct{}), most: mostSockets, of: map[string]int{}, interval: interval, patience: patience}
 }
 
-// enter counts a WebSocket until leave is called. ok is false if there are too many: a payer may have as many as are left
+// enter counts a WebSocket until leave is called. ok is false if there are too many: a tenant may have as many as are left
 // for others, and a caller with a limit of simultaneous requests as many as that.
-func (s *sockets) enter(who tenant.Caller, payer string, concurrent int) (leave func(), ok bool) {
+func (s *sockets) enter(who tenant.Caller, tenant string, concurrent int) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.of[payer]
+	own := s.of[tenant]
 	limited := own
 	if who.Tenant == "" { // the limits are for all together
 		limited = s.count
@@ -95,14 +95,14 @@ func (s *sockets) enter(who tenant.Caller, payer string, concurrent int) (leave 
 	if own >= s.most-s.count || concurrent > 0 && limited >= concurrent {
 		return nil, false
 	}
-	s.of[payer]++
+	s.of[tenant]++
 	s.count++
 	s.open.Add(1)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.of[payer]--; s.of[payer] == 0 {
-			delete(s.of, payer)
+		if s.of[tenant]--; s.of[tenant] == 0 {
+			delete(s.of, tenant)
 		}
 		s.count--
 		s.open.Done()
@@ -110,10 +110,10 @@ func (s *sockets) enter(who tenant.Caller, payer string, concurrent int) (leave 
 }
 
 // Finish waits until the WebSockets have ended, which [Gateway.Drain] makes end after the answers in progress. When ctx
-// ends, it cuts them, and returns an error. A server's Shutdown does not wait for them.
+// ends, it ends them, and returns an error. A server's Shutdown does not wait for them.
 func (g *Gateway) Finish(ctx context.Context) error {
-	cut := context.AfterFunc(ctx, g.stop)
-	defer cut()
+	cancel := context.AfterFunc(ctx, g.stop)
+	defer cancel()
 	g.sockets.open.Wait()
 	return ctx.Err()
 }
@@ -127,7 +127,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	r := posted(handshake)
 	t := s.route(r)
-	if wire.API(t.api) != wire.Responses || t.compact || t.rejection != nil || t.upstream == nil {
+	if !wire.Of(wire.API(t.api)).Sockets || t.compact || t.rejection != nil || t.upstream == nil {
 		return false
 	}
 	t.handshake = true
@@ -138,16 +138,16 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	v.leave() // its requests are counted like all others
 	out, r := v.out, v.r
-	payer := g.payerOf(r, &t)
-	leave, free := g.sockets.enter(t.who, payer, s.limitsFor(t.who.Tenant).Concurrent)
+	tenant := g.tenantBehind(r, &t)
+	leave, free := g.sockets.enter(t.who, tenant, s.limitsFor(t.who.Tenant).Concurrent)
 	if !free {
 		t.noSocket(out)
 		return true
 	}
 	defer leave()
 	k := &socket{
-		g: g, r: r, who: t.who, payer: payer, bodies: payload.NewBudget(mostFrames, 0), upstream: t.upstream, gone: make(chan struct{}),
-		lanes: map[string]*lane{},
+		g: g, r: r, who: t.who, tenant: tenant, bodies: payload.NewBudget(mostFrames, 0), upstream: t.upstream, gone: make(chan struct{}),
+		streams: map[string]*stream{},
 	}
 	k.ctx, k.end = context.WithCancel(context.WithoutCancel(r.Context()))
 	defer k.end()
@@ -284,7 +284,7 @@ func (k *socket) serve() {
 		err := k.fromVendor()
 		close(k.gone)
 		for _, l := range k.all() {
-			l.cut(io.ErrUnexpectedEOF)
+			l.end(io.ErrUnexpectedEOF)
 		}
 		ended <- err
 	})
@@ -381,14 +381,14 @@ func (k *socket) pulse(c *websocket.Conn, moved *atomic.Int64) {
 	}
 }
 
-// create gives a request to its lane.
+// create gives a request to its stream.
 func (k *socket) create(f *frame) {
 	name := rawjson.Text(rawjson.Field(f.data, "stream_id"))
 	k.mu.Lock()
-	l := k.lanes[name]
-	if l == nil && len(k.lanes) < mostLanes {
-		l = &lane{k: k, name: name, frames: make(chan *frame, mostWaiting)}
-		k.lanes[name] = l
+	l := k.streams[name]
+	if l == nil && len(k.streams) < mostStreams {
+		l = &stream{k: k, name: name, frames: make(chan *frame, mostWaiting)}
+		k.streams[name] = l
 		k.running.Go(l.run)
 	}
 	k.mu.Unlock()
@@ -402,20 +402,20 @@ func (k *socket) create(f *frame) {
 		}
 	}
 	f.free()
-	w := (&lane{k: k, name: name}).writer()
+	w := (&stream{k: k, name: name}).writer()
 	text := "condense: too many responses are waiting on this WebSocket"
 	w.WriteHeader(http.StatusTooManyRequests)
 	_, _ = w.Write(wire.Refusal(wire.Responses, http.StatusTooManyRequests, text))
 	_ = w.finish()
 }
 
-func (k *socket) all() []*lane {
+func (k *socket) all() []*stream {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Collect(maps.Values(k.lanes))
+	return slices.Collect(maps.Values(k.streams))
 }
 
-// fromVendor reads the vendor's events. Events of an answer go to its lane, all others to the client.
+// fromVendor reads the vendor's events. Events of an answer go to its stream, all others to the client.
 func (k *socket) fromVendor() error {
 	for {
 		kind, data, err := k.vendor.Read(k.ctx)
@@ -425,7 +425,7 @@ func (k *socket) fromVendor() error {
 		k.read.Add(1)
 		if kind == websocket.MessageText && rawjson.IsObject(data) {
 			k.mu.Lock()
-			l := k.lanes[rawjson.Text(rawjson.Field(data, "stream_id"))]
+			l := k.streams[rawjson.Text(rawjson.Field(data, "stream_id"))]
 			k.mu.Unlock()
 			if l != nil && l.take(data) {
 				continue

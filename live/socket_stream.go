@@ -19,9 +19,9 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
-// A lane answers the requests of a WebSocket that have the same stream_id, or none, one after the other, as the vendor
+// A stream answers the requests of a WebSocket that have the same stream_id, or none, one after the other, as the vendor
 // does. It is the transport of these requests: a body becomes a frame, and events become a stream.
-type lane struct {
+type stream struct {
 	k         *socket
 	name      string
 	frames    chan *frame
@@ -29,7 +29,7 @@ type lane struct {
 	disturbed atomic.Bool   // the client has sent something besides requests
 
 	mu  sync.Mutex
-	now *flow // the answer that gets the lane's events; nil for none
+	now *flow // the answer that gets the stream's events; nil for none
 }
 
 // A flow is the vendor's answer to a frame. Only the reader of the vendor's events writes to it.
@@ -40,11 +40,11 @@ type flow struct {
 	over  chan struct{} // closed after the last event
 }
 
-type laneKey struct{}
+type streamKey struct{}
 
-// laneOf returns the lane that a request came in; nil over HTTP.
-func laneOf(ctx context.Context) *lane {
-	l, _ := ctx.Value(laneKey{}).(*lane)
+// streamOf returns the stream that a request came in; nil over HTTP.
+func streamOf(ctx context.Context) *stream {
+	l, _ := ctx.Value(streamKey{}).(*stream)
 	return l
 }
 
@@ -61,7 +61,7 @@ func (t *target) sender(ctx context.Context) http.RoundTripper {
 
 // transport returns the transport of a request: its WebSocket, or the upstream.
 func (t *target) transport(ctx context.Context) http.RoundTripper {
-	if l := laneOf(ctx); l != nil {
+	if l := streamOf(ctx); l != nil {
 		if *l.k.upstream.Base != *t.upstream.Base {
 			return movedTransport{}
 		}
@@ -75,8 +75,8 @@ type movedTransport struct{}
 // RoundTrip implements [http.RoundTripper].
 func (movedTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, errMoved }
 
-// run answers the lane's requests.
-func (l *lane) run() {
+// run answers the stream's requests.
+func (l *stream) run() {
 	for {
 		select {
 		case f := <-l.frames:
@@ -93,7 +93,7 @@ func (l *lane) run() {
 }
 
 // empty gives back the memory of requests that will not be answered.
-func (l *lane) empty() {
+func (l *stream) empty() {
 	for {
 		select {
 		case f := <-l.frames:
@@ -113,11 +113,11 @@ func (k *socket) vendorGone() bool {
 	}
 }
 
-// errCut means that an answer has ended early.
-var errCut = errors.New("the answer was cut")
+// errBroken means that an answer has ended early.
+var errBroken = errors.New("the answer was cut")
 
-func (l *lane) answer(f *frame) (err error) {
-	r := l.k.r.Clone(context.WithValue(l.k.answers, laneKey{}, l))
+func (l *stream) answer(f *frame) (err error) {
+	r := l.k.r.Clone(context.WithValue(l.k.answers, streamKey{}, l))
 	r.Header.Set("Content-Type", "application/json")
 	r.Body, r.ContentLength = payload.Once(f.data), int64(len(f.data))
 	f.data, l.held = nil, f.all
@@ -127,7 +127,7 @@ func (l *lane) answer(f *frame) (err error) {
 			if p != http.ErrAbortHandler { //nolint:errorlint // a value to panic with
 				panic(p)
 			}
-			err = errCut
+			err = errBroken
 		}
 	}()
 	l.disturbed.Store(false)
@@ -141,7 +141,7 @@ var ends = rawjson.Set("response.completed", "response.failed", "response.incomp
 func isLast(event []byte) bool { return ends[rawjson.Text(rawjson.Field(event, "type"))] }
 
 // take gives an event to the answer that it is part of; false if there is none.
-func (l *lane) take(event []byte) bool {
+func (l *stream) take(event []byte) bool {
 	l.mu.Lock()
 	p := l.now
 	l.mu.Unlock()
@@ -149,19 +149,19 @@ func (l *lane) take(event []byte) bool {
 		return false
 	}
 	if p.begun {
-		_, _ = p.rest.Write(stream(event)) // it fails if nobody reads any more
+		_, _ = p.rest.Write(sse(event)) // it fails if nobody reads any more
 	} else {
 		p.begun = true
 		p.first <- event
 	}
 	if isLast(event) {
-		l.cut(nil)
+		l.end(nil)
 	}
 	return true
 }
 
-// cut ends the answer; nil is its proper end.
-func (l *lane) cut(err error) {
+// end ends the answer; nil is its proper end.
+func (l *stream) end(err error) {
 	l.mu.Lock()
 	p := l.now
 	l.now = nil
@@ -177,7 +177,7 @@ func (l *lane) cut(err error) {
 }
 
 // RoundTrip sends the body of a request as a frame. An error as the first event is the answer's status.
-func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *stream) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := payload.Bytes(r)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Request: r,
 	}
 	if rawjson.Text(rawjson.Field(first, "type")) != "error" {
-		res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(stream(first)), events), Closer: events}
+		res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(sse(first)), events), Closer: events}
 		res.Header.Set("Content-Type", "text/event-stream")
 		return res, nil
 	}
@@ -226,8 +226,8 @@ func (l *lane) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// begin waits for the end of the answer before, if the gateway has left it, and makes p the lane's answer.
-func (l *lane) begin(ctx context.Context, p *flow) error {
+// begin waits for the end of the answer before, if the gateway has left it, and makes p the stream's answer.
+func (l *stream) begin(ctx context.Context, p *flow) error {
 	for {
 		l.mu.Lock()
 		before := l.now
@@ -249,15 +249,15 @@ func (l *lane) begin(ctx context.Context, p *flow) error {
 	}
 }
 
-// stream returns an event as it is in a stream over HTTP.
-func stream(event []byte) []byte {
+// sse returns an event as it is in a stream over HTTP.
+func sse(event []byte) []byte {
 	out := append(make([]byte, 0, len(event)+len("data: \n\n")), "data: "...)
 	out = append(out, bytes.ReplaceAll(event, []byte("\n"), []byte("\ndata: "))...)
 	return append(out, "\n\n"...)
 }
 
 // writer returns a writer of an answer to the client.
-func (l *lane) writer() *frames {
+func (l *stream) writer() *frames {
 	return &frames{stream: l.name, write: func(event []byte) error { return l.k.write(websocket.MessageText, event) }}
 }
 

@@ -6,12 +6,11 @@ import (
 	"net/http"
 
 	"github.com/condensehq/condense/internal/live/control"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 )
 
 // Stats returns a snapshot of the statistics.
-func (g *Gateway) Stats() stats.Stats {
+func (g *Gateway) Stats() Stats {
 	s := g.stats.Snapshot()
 	s.AsOf, s.Observe, s.Windows = g.current.Load().Now(), g.current.Load().Observe, g.windows.known()
 	_, s.Preparing = g.preparing.Waiting()
@@ -21,8 +20,8 @@ func (g *Gateway) Stats() stats.Stats {
 	return s
 }
 
-// Desk returns the desk of the gateway's store. It must not be used after the gateway is closed.
-func (g *Gateway) Desk() *control.Desk {
+// controller returns the controller of the gateway's store. It must not be used after the gateway is closed.
+func (g *Gateway) controller() *control.Controller {
 	return control.New(g.store, g.current.Load().Now, g.sessions.Changed)
 }
 
@@ -35,7 +34,7 @@ func (g *Gateway) Desk() *control.Desk {
 //	                  waits for trust or is invalid.
 //	/condense/status  [Stats] as JSON
 //	/condense/live    the conversations used in the last hour, as JSON; below it, /ID shows the view that the model has
-//	                  of one, and a POST of JSON to /ID/ACTION performs one of actions, as the desk does
+//	                  of one, and a POST of JSON to /ID/ACTION performs one of actions, as condense live does
 //	/metrics          Reports.Metrics, if there is one
 //	/condense/        Reports.Pages, if there are any
 //
@@ -62,7 +61,7 @@ func (g *Gateway) storeReady(ctx context.Context) error {
 	switch {
 	case err == nil:
 		g.unusable.Store(false)
-	case errors.Is(err, store.ErrAway), ctx.Err() != nil:
+	case errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
 	case !g.unusable.Swap(true):
 		g.stats.Fault("store")
 		g.current.Load().Reports.Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/live/internal/audit"
@@ -78,8 +77,8 @@ func (r *request) about() []attribute.KeyValue {
 	switch {
 	case r.t.upstream != nil:
 		vendor = r.t.upstream.Name
-	case r.parsed != nil && r.parsed.API == wire.Messages: // the caller of /v1/compress asks the vendor itself
-		vendor = upstream.SpeaksAnthropic
+	case r.parsed != nil: // the caller of /v1/compress asks the vendor itself
+		vendor = cmp.Or(upstreamOf[wire.Of(r.parsed.API).Vendor], vendor)
 	}
 	return []attribute.KeyValue{
 		telemetry.OperationKey.String("chat"), telemetry.ProviderKey.String(vendor),
@@ -107,8 +106,8 @@ func (e *exchange) answered() {
 		}
 		e.span.SetAttributes(telemetry.StatusKey.Int(e.status))
 	}
-	if e.req.claim != nil && e.req.claim.Entry != nil {
-		e.span.SetAttributes(telemetry.SessionKey.String(e.req.claim.Conversation))
+	if e.req.lease != nil && e.req.lease.Entry != nil {
+		e.span.SetAttributes(telemetry.SessionKey.String(e.req.lease.Conversation))
 	}
 	if failed != "" {
 		about = append(about, telemetry.ErrorKey.String(failed))
@@ -155,7 +154,7 @@ func (e *exchange) used(a wire.Answer, b bill) {
 }
 
 // condensed counts an epoch.
-func (r *request) condensed(e *stats.Epoch) {
+func (r *request) condensed(e *Epoch) {
 	tenant, reason := telemetry.TenantKey.String(r.t.who.Tenant), telemetry.ReasonKey.String(e.Reason)
 	mode := telemetry.ModeKey.String(cmp.Or(r.limits.mode, r.limits.profile))
 	if r.s.Observe {

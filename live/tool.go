@@ -74,7 +74,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		if r.parsed.AddTool(recallTool, nil) == nil {
 			return nil
 		}
-		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.Aside{At: opening}, r.in.start); err != nil {
+		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: opening}, r.in.start); err != nil {
 			return err
 		}
 	}
@@ -102,8 +102,8 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 // the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
 // gateway must know the history, because the next request continues it.
 func (r *request) mayHaveTool(ctx context.Context) bool {
-	stored := r.parsed.API == wire.Responses && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
-	return !agents.Subscription(r.in.header) && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (laneOf(ctx) != nil) &&
+	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
+	return !agents.Subscription(r.in.header) && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
 
@@ -169,9 +169,9 @@ func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 		e: e, r: r.WithContext(ctx), stop: stop, body: res.Body,
 		splice: wire.NewSplice(e.req.parsed.API, recallTool.Name, e.req.s.Bounds.MaxBody), buf: make([]byte, 32<<10),
 	}
-	otherwise := e.req.parsed.API == wire.Gemini || e.req.t.framed() // in arrays, frames
+	otherwise := wire.Of(e.req.parsed.API).Arrays || e.req.t.framed()
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || e.req.parsed.Stream && otherwise {
-		if res.Body = s; e.req.in.chain != nil && e.req.in.chain.lane != nil {
+		if res.Body = s; e.req.in.chain != nil && e.req.in.chain.stream != nil {
 			listen(res, e.req.s.Bounds.MaxBody, e.req.in.chain.answered)
 		}
 		return res, nil
@@ -388,15 +388,15 @@ func (e *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
-	if err := r.tool.session.Keep(ctx, r.g.store, session.RoundPrefix, &session.Aside{At: r.tool.at, Round: round}, r.s.Now()); err != nil {
+	if err := r.tool.session.Keep(ctx, r.g.store, session.RoundPrefix, &session.ToolRecord{At: r.tool.at, Round: round}, r.s.Now()); err != nil {
 		return err
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.
 	all, err := wire.ParseMessages(r.parsed.API, messages)
-	if err != nil || r.claim == nil || !r.claim.Latest(ctx) {
+	if err != nil || r.lease == nil || !r.lease.Latest(ctx) {
 		return err
 	}
-	defer r.claim.Release()
+	defer r.lease.Release()
 	all = slices.Concat(r.parsed.Messages, all)
 	s := r.current()
 	s.SentAgain(all, lineage.Roll(all), len(r.parsed.Messages))

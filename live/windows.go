@@ -1,9 +1,15 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
+	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,37 +18,38 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
 )
 
 // windows holds the windows that servers have reported or were asked for.
 type windows struct {
-	mu  sync.Mutex
-	of  map[windowKey]*modelWindow
-	cut map[string]bool // conversations with a prompt that was cut
+	mu        sync.Mutex
+	of        map[windowKey]*modelWindow
+	truncated map[string]bool           // conversations with a truncated prompt
+	listed    map[string]map[string]int // by base and model, as vendors have listed them to clients
 }
 
 type windowKey struct{ base, model string }
 
 // A modelWindow is a model's window with the progress of asking the server. It is guarded by windows.mu.
 type modelWindow struct {
-	stats.Window
+	shown Window
 
-	most  int  // the longest prompt that the server has taken, by its count
-	cuts  int  // prompts without media that it has cut at that length, each of another size
-	said  bool // the warning is in the log
-	under bool // a question to the server is under way
-	times int
-	last  time.Time
+	most        int  // the longest prompt that the server has taken, by its count
+	truncations int  // prompts without media that it has truncated at that length, each of another size
+	said        bool // the warning is in the log
+	under       bool // a question to the server is under way
+	times       int
+	last        time.Time
 }
 
 // Limits of the models and conversations remembered, because clients can name any number of them.
 const (
-	mostCut = 1000
+	mostTruncated = 1000
 )
 
 // The pause between two questions about a window doubles until the server answers. Then it is latestAgain, because a
@@ -87,7 +94,7 @@ func askedWindow(r *request, assumed int) int {
 		return cmp.Or(r.tariff.listed, assumed)
 	}
 	wait := latestAgain
-	if w.From != stats.WindowServer && w.times < 10 { //nolint:mnd // then it is longer
+	if w.shown.From != WindowServer && w.times < 10 { //nolint:mnd // then it is longer
 		wait = min(wait, soonestAgain<<w.times)
 	}
 	if now := r.s.Now(); !w.under && (w.last.IsZero() || now.Sub(w.last) >= wait) {
@@ -97,8 +104,8 @@ func askedWindow(r *request, assumed int) int {
 		r.g.background.Go(func() { r.g.askWindow(u, w, model, known, assumed, log) })
 	}
 	// A usual window counts from the second answer on: a server that has loaded the model may know better.
-	if w.From == stats.WindowServer || w.From == stats.WindowUsual && w.times > 1 && !w.under {
-		return w.Tokens
+	if w.shown.From == WindowServer || w.shown.From == WindowUsual && w.times > 1 && !w.under {
+		return w.shown.Tokens
 	}
 	return cmp.Or(r.tariff.listed, assumed)
 }
@@ -106,19 +113,26 @@ func askedWindow(r *request, assumed int) int {
 // stated matches the window in a refusal of a prompt as too long. Elsewhere than after "tokens >" a short number is none, as in "32k".
 var stated = plain.Pattern(`(?i)tokens (?:>|\\u003e) (\d+)|(?:> ?|(?:context|prompt) length is |tokens allowed \(|n_ctx"?: ?|model with )(\d{4,})`)
 
-// believes reports whether to condense for a refusal of the plan as too long, and remembers the window that it names. It is not believed
-// if no model has that window, or our count of the prompt is far below it: but vendors count images and files in their own ways.
-func (ws *windows) believes(p *plan, refusal string) bool {
-	r, found, most := p.req, stated().FindStringSubmatch(refusal), p.req.limits.policy.Window
-	n, err := strconv.Atoi(strings.Join(found[min(1, len(found)):], ""))
-	absurd := found != nil && (err != nil || n < min(leastWindow, most) || r.media == 0 && n/cutRatio > p.tokens)
-	if found != nil && !absurd {
-		ws.state(r, n)
-	} else if absurd && r.g.causes.First("window "+r.t.upstream.Name, r.parsed.Model, r.s.Now()) {
-		r.s.Reports.Logger.Warn("a vendor refuses prompts as too long that are far shorter than any window: nothing is condensed for that",
-			"model", r.parsed.Model, "upstream", r.t.upstream.Name, "counted", p.tokens, "window", most, "refusal", plain.Clip(refusal))
+// named returns the window that a refusal of a prompt as too long names; 0 if it names none. It is absurd if no model has that window, or our
+// count of the prompt is far below it: but vendors count images and files in their own ways. Known is the window that was to be kept.
+func named(refusal string, counted, media, known int) (n int, absurd bool) {
+	found := stated().FindStringSubmatch(refusal)
+	if found == nil {
+		return 0, false
 	}
-	return !absurd
+	n, err := strconv.Atoi(strings.Join(found[1:], ""))
+	return n, err != nil || n < min(leastWindow, known) || media == 0 && n/truncatedRatio > counted
+}
+
+// remember keeps the window that a refusal of the plan names, or logs that it is absurd.
+func remember(p *plan, n int, absurd bool, refusal string) {
+	r := p.req
+	if n > 0 && !absurd {
+		r.g.windows.state(r, n)
+	} else if absurd && r.g.causes.First("window "+r.t.upstream.Name, r.parsed.Model, r.s.Now()) {
+		r.s.Reports.Logger.Warn("a vendor refuses prompts as too long that are far shorter than any window: nothing is condensed for that", "model",
+			r.parsed.Model, "upstream", r.t.upstream.Name, "counted", p.tokens, "window", r.limits.policy.Window, "refusal", plain.Clip(refusal))
+	}
 }
 
 // state remembers the window that a refusal of a request names. Then the model of a server has it, whatever was assumed.
@@ -128,8 +142,8 @@ func (ws *windows) state(r *request, n int) {
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && (w.From != stats.WindowServer || n < w.Tokens) {
-		w.Tokens, w.From = n, stats.WindowRefusal
+	if w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name); w != nil && (w.shown.From != WindowServer || n < w.shown.Tokens) {
+		w.shown.Tokens, w.shown.From = n, WindowRefusal
 	}
 }
 
@@ -138,8 +152,8 @@ func (ws *windows) statedOf(r *request) int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if u := r.t.upstream; u != nil {
-		if w := ws.of[windowKey{u.Base.String(), r.parsed.Model}]; w != nil && w.From == stats.WindowRefusal {
-			return w.Tokens
+		if w := ws.of[windowKey{u.Base.String(), r.parsed.Model}]; w != nil && w.shown.From == WindowRefusal {
+			return w.shown.Tokens
 		}
 	}
 	return 0
@@ -148,35 +162,108 @@ func (ws *windows) statedOf(r *request) int {
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
 func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	w := ws.of[k]
-	if w == nil && len(ws.of) < stats.MostWindows {
+	if w == nil && len(ws.of) < mostWindows {
 		if ws.of == nil {
 			ws.of = map[windowKey]*modelWindow{}
 		}
-		w = &modelWindow{Window: stats.Window{Upstream: upstream, Model: k.model}}
+		w = &modelWindow{shown: Window{Upstream: upstream, Model: k.model}}
 		ws.of[k] = w
 	}
 	return w
 }
 
+// A listening transport learns the windows from the list of models that a client asks its vendor for, while the list passes by.
+type listening struct {
+	g  *Gateway
+	to *upstream.Upstream
+}
+
+// RoundTrip sends r.
+func (l listening) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := l.to.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusOK {
+		res.Body = &listing{ReadCloser: res.Body, to: l, encoding: res.Header.Get("Content-Encoding")}
+	}
+	return res, err
+}
+
+type listing struct {
+	io.ReadCloser
+	to       listening
+	encoding string
+	text     bytes.Buffer
+}
+
+// Read reads from the vendor.
+func (l *listing) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.text.Len() <= mostPacked {
+		l.text.Write(p[:n])
+	}
+	if errors.Is(err, io.EOF) {
+		_ = l.to.g.safely("models", func() error { return l.to.learn(l.text.Bytes(), l.encoding) }) // of another form: it is no list
+		l.text.Reset()
+	}
+	return n, err
+}
+
+// learn remembers the windows of a list.
+func (l listening) learn(text []byte, encoding string) error {
+	var list upstream.List
+	if from, err := payload.Decoder(text, encoding); err != nil || from != nil {
+		if err != nil {
+			return err
+		}
+		if text, err = io.ReadAll(io.LimitReader(from, mostPacked)); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	all := list.Windows()
+	maps.DeleteFunc(all, func(_ string, n int) bool { return n < leastWindow })
+	ws := &l.g.windows
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.listed == nil {
+		ws.listed = map[string]map[string]int{}
+	}
+	if len(all) > 0 {
+		ws.listed[l.to.Base.String()] = all
+	}
+	return nil
+}
+
+// listedFor returns the window of a request's model that its vendor has listed; 0 if it has not.
+func (ws *windows) listedFor(r *request) int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if r.t.upstream == nil {
+		return 0
+	}
+	return ws.listed[r.t.upstream.Base.String()][r.parsed.Model]
+}
+
 // unknown notes that no source has the window, and logs that once. The caller holds windows.mu.
 func (w *modelWindow) unknown(log *slog.Logger, assumed int) {
-	w.Tokens, w.From = assumed, stats.WindowNotKnown
+	w.shown.Tokens, w.shown.From = assumed, WindowNotKnown
 	if w.said {
 		return
 	}
 	w.said = true
 	log.Warn("the window of a model is not known: conversations are condensed for the window of the profile, which may be too large",
-		"model", w.Model, "upstream", w.Upstream, "assumed", assumed, "remedy", w.Remedy())
+		"model", w.shown.Model, "upstream", w.shown.Upstream, "assumed", assumed, "remedy", w.shown.Remedy())
 }
 
 // askWindow asks a server for the window of a model, and stores the answer in w.
 func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, known, assumed int, log *slog.Logger) {
-	tokens, from := 0, ""
+	tokens, usual := 0, false
 	err := g.safely("window", func() error {
 		ctx, cancel := context.WithTimeout(g.life, patienceWithServer)
 		defer cancel()
 		if u.Private(ctx) {
-			tokens, from = u.AskWindow(ctx, model)
+			tokens, usual = u.AskWindow(ctx, model)
 		}
 		return nil
 	})
@@ -186,18 +273,22 @@ func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, 
 	switch {
 	case err != nil || g.life.Err() != nil:
 	case tokens > 0:
-		if w.Tokens != tokens || w.From != from {
-			if from == WindowUsual {
+		from := WindowServer
+		if usual {
+			from = WindowUsual
+		}
+		if w.shown.Tokens != tokens || w.shown.From != from {
+			if usual {
 				log.Warn("the server does not tell the window of a model: Ollama's usual one is assumed; set num_ctx, or the window",
 					"model", model, "upstream", u.Name, "window", tokens, "remedy", (&Window{Model: model, From: WindowNotKnown}).Remedy())
 			} else {
 				log.Info("the server tells the window of a model", "model", model, "upstream", u.Name, "window", tokens, "from", from)
 			}
 		}
-		w.Tokens, w.From = tokens, from
-	case w.From == stats.WindowServer, w.From == stats.WindowRefusal: // the server does not answer now
+		w.shown.Tokens, w.shown.From = tokens, from
+	case w.shown.From == WindowServer, w.shown.From == WindowRefusal: // the server does not answer now
 	case known > 0:
-		w.Tokens, w.From = known, ""
+		w.shown.Tokens, w.shown.From = known, ""
 	default:
 		w.unknown(log, assumed)
 	}
@@ -206,16 +297,16 @@ func (g *Gateway) askWindow(u *upstream.Upstream, w *modelWindow, model string, 
 // patienceWithServer limits all questions about a window together. No request waits for them.
 const patienceWithServer = 3 * time.Second
 
-// Thresholds for a prompt that was cut: our count of text is never that much larger than the server's.
+// Thresholds for a truncated prompt: our count of text is never that much larger than the server's.
 const (
-	cutRatio    = 3
-	cutTokens   = 2000
-	stillRatio  = 1.5 // lower ones, for when the conversation grows and the server's count does not
-	stillTokens = 1000
-	leastWindow = 2048 // the smallest that servers give a model unless they are told
+	truncatedRatio  = 3
+	truncatedTokens = 2000
+	stillRatio      = 1.5 // lower ones, for when the conversation grows and the server's count does not
+	stillTokens     = 1000
+	leastWindow     = 2048 // the smallest that servers give a model unless they are told
 )
 
-// truncated reports whether the server has silently cut the prompt of a turn, as local model servers do. Vendors refuse
+// truncated reports whether the server has silently truncated the prompt of a turn, as local model servers do. Vendors refuse
 // such prompts instead. It also counts and logs the event.
 func (e *exchange) truncated(a wire.Answer) bool {
 	r := e.req
@@ -227,57 +318,57 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		ours = e.plan.original
 	}
 	ours -= r.media
-	was := r.claim.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
+	was := r.lease.SwapCounted(session.Counted{Ours: ours, Theirs: a.Input})
 	still := was.Theirs > 0 && ours-was.Ours >= stillTokens && a.Input <= was.Theirs+stillTokens/10 &&
 		float64(ours) >= stillRatio*float64(a.Input)
-	cut := still || ours >= cutRatio*a.Input && ours-a.Input >= cutTokens
+	truncated := still || ours >= truncatedRatio*a.Input && ours-a.Input >= truncatedTokens
 	ws := &r.g.windows
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name)
 	if w == nil {
-		w = &modelWindow{Window: stats.Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
+		w = &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
 	}
 	if a.Input > w.most+w.most/10 { // it holds more than was known
-		w.most, w.cuts, w.Holds = a.Input, 0, 0
+		w.most, w.truncations, w.shown.Holds = a.Input, 0, 0
 	}
-	if !cut {
+	if !truncated {
 		return false
 	}
-	first := !ws.cut[r.claim.Conversation]
-	if len(ws.cut) >= mostCut || ws.cut == nil {
-		ws.cut = map[string]bool{}
+	first := !ws.truncated[r.lease.Conversation]
+	if len(ws.truncated) >= mostTruncated || ws.truncated == nil {
+		ws.truncated = map[string]bool{}
 	}
-	ws.cut[r.claim.Conversation] = true
-	if grown := ours - w.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
-		w.cuts++
+	ws.truncated[r.lease.Conversation] = true
+	if grown := ours - w.shown.Counted; r.media == 0 && max(grown, -grown) >= stillTokens {
+		w.truncations++
 	}
-	w.Truncated++
-	w.Taken, w.Counted, w.Tokens = a.Input, ours, cmp.Or(w.Tokens, r.limits.policy.Window)
+	w.shown.Truncated++
+	w.shown.Taken, w.shown.Counted, w.shown.Tokens = a.Input, ours, cmp.Or(w.shown.Tokens, r.limits.policy.Window)
 	r.g.measure(&telemetry.Truncated, 1, telemetry.TenantKey.String(r.t.who.Tenant), telemetry.ModelKey.String(r.modelName()))
-	log := r.s.Reports.Logger.With("model", w.Model, "upstream", w.Upstream, "taken", a.Input, "counted", ours, "window", r.limits.policy.Window)
+	log := r.s.Reports.Logger.With("model", w.shown.Model, "upstream", w.shown.Upstream, "taken", a.Input, "counted", ours, "window", r.limits.policy.Window)
 	if first {
 		log.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest")
 	}
 	// One count proves no window: ours or the server's may be wrong.
-	if w.Holds == 0 && w.cuts > 1 && w.most >= leastWindow {
-		w.Holds = w.most
-		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.Remedy())
+	if w.shown.Holds == 0 && w.truncations > 1 && w.most >= leastWindow {
+		w.shown.Holds = w.most
+		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.shown.Remedy())
 	}
 	return true
 }
 
 // known returns the windows to show in the status, sorted by upstream and model.
-func (ws *windows) known() []stats.Window {
+func (ws *windows) known() []Window {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	var all []stats.Window
+	var all []Window
 	for _, w := range ws.of {
-		if w.From != "" || w.Truncated > 0 {
-			all = append(all, w.Window)
+		if w.shown.From != "" || w.shown.Truncated > 0 {
+			all = append(all, w.shown)
 		}
 	}
-	slices.SortFunc(all, func(a, b stats.Window) int {
+	slices.SortFunc(all, func(a, b Window) int {
 		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Model, b.Model))
 	})
 	return all

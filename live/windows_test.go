@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -285,7 +286,7 @@ func TestAgentsLimits(t *testing.T) {
 		if _, _, err := c.Step(t.Context()); err != nil {
 			t.Fatalf("%s, %s: %v", test.agent, test.model, err)
 		}
-		all, err := g.Desk().Conversations(t.Context(), time.Time{})
+		all, err := g.Controller().Conversations(t.Context(), time.Time{})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%s, %s: %d conversations, %v", test.agent, test.model, len(all), err)
 		}
@@ -295,8 +296,71 @@ func TestAgentsLimits(t *testing.T) {
 	}
 }
 
+// TestListedWindows: a list of models that a client asks its vendor for arrives as it is, and tells the windows of the models in it; absurd ones
+// and none in what is no list. A window of the configuration remains.
+func TestListedWindows(t *testing.T) {
+	t.Parallel()
+	const usual = 200_000
+	for name, test := range map[string]struct {
+		api        upstream.API
+		path, list string
+		want       int
+	}{
+		"OpenRouter":    {upstream.Chat, "/v1/models", `{"data": [{"id": "other", "context_length": 5000}, {"id": "mystery-1", "context_length": 70000}]}`, 70_000},
+		"vLLM":          {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "max_model_len": 70000}]}`, 70_000},
+		"Anthropic":     {upstream.Messages, "/v1/models?limit=1000", `{"data": [{"id": "mystery-1", "max_input_tokens": 70000}]}`, 70_000},
+		"Gemini":        {upstream.Gemini, "/v1beta/models", `{"models": [{"name": "models/mystery-1", "inputTokenLimit": 70000}]}`, 70_000},
+		"one too small": {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": 9}]}`, usual},
+		"one too large": {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": 1000000000}]}`, usual},
+		"below zero":    {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": -70000}]}`, usual},
+		"no number":     {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": 1e300}]}`, usual},
+		"no list":       {upstream.Chat, "/v1/models", `[[[[`, usual},
+		"too long":      {upstream.Chat, "/v1/models", strings.Repeat(" ", 5<<20) + `{"data": [{"id": "mystery-1", "context_length": 70000}]}`, usual},
+		"other models":  {upstream.Chat, "/v1/models", `{"data": [` + strings.Repeat(`{"id": "other", "context_length": 5000},`, 3000) + `{}]}`, usual},
+		"of a turn":     {upstream.Chat, "/v1/files", `{"data": [{"id": "mystery-1", "context_length": 70000}]}`, usual},
+	} {
+		for _, packed := range []bool{false, true} {
+			v := upstream.New(upstream.Options{Script: agentLoop})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet {
+					v.ServeHTTP(w, r)
+				} else if r.Header.Get("Accept-Encoding") == "gzip" {
+					w.Header().Set("Content-Encoding", "gzip")
+					z := gzip.NewWriter(w)
+					_, _ = io.WriteString(z, test.list)
+					_ = z.Close()
+				} else {
+					_, _ = io.WriteString(w, test.list)
+				}
+			}))
+			t.Cleanup(server.Close)
+			g, s := serveWith(t, server.URL, nil, func(o *live.Options) { o.Upstreams.URLs["gemini"] = server.URL })
+			header := map[string]string{"Accept-Encoding": "identity", "Anthropic-Version": "2023-06-01"}
+			if test.api != upstream.Messages {
+				delete(header, "Anthropic-Version")
+			}
+			if packed {
+				header["Accept-Encoding"] = "gzip"
+			}
+			if res, text := send(t, http.MethodGet, s.URL+test.path, header, nil); res.StatusCode != http.StatusOK || !packed && string(text) != test.list {
+				t.Errorf("%s: the client gets %s, %d bytes of %d", name, res.Status, len(text), len(test.list))
+			}
+			c := upstream.Client{API: test.api, Model: "mystery-1", Session: "s", URL: s.URL}
+			c.History = []object{first(test.api, task)}
+			if _, _, err := c.Step(t.Context()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			all, err := g.Controller().Conversations(t.Context(), time.Time{})
+			if err != nil || len(all) != 1 || all[0].Window != test.want {
+				t.Errorf("%s, packed %t: %v, %+v", name, packed, err, all)
+			}
+		}
+	}
+}
+
 // TestRefusalNamesTheWindow: the window of a model that nobody knows is in the vendor's first refusal, so that there is no second one.
 func TestRefusalNamesTheWindow(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	for _, api := range []upstream.API{upstream.Messages, upstream.Chat, upstream.Gemini} {
 		v := upstream.New(upstream.Options{Window: 60_000, Script: upstream.Loop(60, 8000, nil)})

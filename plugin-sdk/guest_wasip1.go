@@ -171,7 +171,7 @@ func count(contents [][]core.Part) ([]int64, error) {
 	var numbers []int64
 	answer := hostCount(pointer(request), uint32(len(request)))
 	runtime.KeepAlive(request) // the host has called alloc
-	reply, err := replyOf(got(answer), 2)
+	reply, err := replyOf(imported(answer), 2)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (m *lent) generate(p *model.Prompt) (*model.Answer, error) {
 	}
 	given := hostGenerate(pointer(request), uint32(len(request)))
 	runtime.KeepAlive(request) // the host has called alloc
-	reply, err := replyOf(got(given), 3)
+	reply, err := replyOf(imported(given), 3)
 	if err != nil {
 		return nil, err
 	}

@@ -75,35 +75,35 @@ func alloc(size uint32) unsafe.Pointer {
 }
 
 //go:wasmexport describe
-func describe() uint64 { return give(served.describe()) }
+func describe() uint64 { return export(served.describe()) }
 
 //go:wasmexport configure
 func configure(request unsafe.Pointer, size uint32) uint64 {
-	return give(served.configure(taken(request)))
+	return export(served.configure(release(request)))
 }
 
 //go:wasmexport condense
 func condense(request unsafe.Pointer, size uint32) uint64 {
-	return give(served.condense(taken(request)))
+	return export(served.condense(release(request)))
 }
 
-// taken returns what the host has written to memory that it got from alloc.
-func taken(p unsafe.Pointer) []byte {
+// release returns what the host has written to memory that it got from alloc, and leaves it to the garbage collector.
+func release(p unsafe.Pointer) []byte {
 	b := held[p]
 	delete(held, p)
 	return b
 }
 
-// give returns the address of b and its size.
-func give(b []byte) uint64 {
+// export returns the address of b and its size.
+func export(b []byte) uint64 {
 	p := pointer(b)
 	held[p] = b
 	return uint64(uintptr(p))<<32 | uint64(len(b))
 }
 
-// got returns the answer of the host at an address with a size.
-func got(answer uint64) []byte {
-	return taken(unsafe.Pointer(uintptr(answer >> 32))) //nolint:govet // an address in linear memory, which held keeps
+// imported returns the answer of the host at an address with a size.
+func imported(answer uint64) []byte {
+	return release(unsafe.Pointer(uintptr(answer >> 32))) //nolint:govet // an address in linear memory, which held keeps
 }
 
 func pointer[T string | []byte](text T) unsafe.Pointer {

@@ -40,6 +40,17 @@ func openBPE(name string, split splitter) (*bpe, error) {
 	return &bpe{vocabulary: v, classes: loadClasses(), split: split}, nil
 }
 
+// Ranks returns the tokens of an exact encoding with their ranks, for programs that read vocabularies of tiktoken.
+func Ranks(name string) (map[string]int, error) {
+	data, err := readVocabulary(name)
+	ranks := map[string]int{}
+	for len(data) > 0 {
+		end := 1 + int(data[0])
+		ranks[data[1:end]], data = len(ranks), data[end:]
+	}
+	return ranks, err
+}
+
 func readVocabulary(name string) (string, error) {
 	f, err := files.Open("vocabularies/" + name + ".gz")
 	if err != nil {

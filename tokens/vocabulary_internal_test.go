@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"flag"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	loader "github.com/pkoukk/tiktoken-go-loader"
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
@@ -55,5 +57,21 @@ func TestVocabulariesAreTiktokens(t *testing.T) {
 		if err != nil || got != want.String() {
 			t.Errorf("%s is not the vocabulary of tiktoken (%v): run go test ./tokens -run Vocabularies -update", name, err)
 		}
+	}
+}
+
+// TestRanks: tiktoken-go gets from us what its own loader gives it.
+func TestRanks(t *testing.T) {
+	for _, name := range []string{O200kBase, CL100kBase} {
+		want, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Ranks(name); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %d ranks (%v), want the %d of tiktoken", name, len(got), err, len(want))
+		}
+	}
+	if _, err := Ranks(Chars4); err == nil {
+		t.Error("chars4 has ranks")
 	}
 }

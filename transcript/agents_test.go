@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ import (
 )
 
 // agents are the formats of tools whose files hold more than is sent.
-var agents = []string{"claudecode", "codex", "copilot", "gemini", "opencode", "pi", "roo"}
+var agents = []string{"claudecode", "codex", "copilot", "gemini", "opencode", "pi", "qwen", "roo"}
 
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
@@ -94,7 +95,7 @@ func outlineParts(parts []core.Part) string {
 func TestAgentViews(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
-	for _, format := range append(slices.Clone(agents), "wire") {
+	for _, format := range slices.Concat(agents, []string{"wire"}, slices.Sorted(maps.Keys(readOnly))) {
 		all := files(t, format)
 		names := make([]string, 0, len(all))
 		for name := range all {
@@ -377,7 +378,7 @@ func TestPropertyAgentsTakeOthersConversations(t *testing.T) {
 		if got, err := transcript.Detect([]byte(out)); got != to {
 			t.Errorf("detected %s (%v), want %s\n%s", got, err, to, out)
 		}
-		if slices.Contains([]string{"claudecode", "copilot", "gemini", "opencode", "pi"}, to) && messages[0].Role == core.RoleSystem {
+		if slices.Contains([]string{"claudecode", "copilot", "gemini", "opencode", "pi", "qwen"}, to) && messages[0].Role == core.RoleSystem {
 			messages = messages[1:] // it has its own
 		}
 		want, got := contentOf("", messages), contentOf("", back.Journal.View())
@@ -453,6 +454,7 @@ func FuzzOpenCode(f *testing.F)   { fuzzAgent(f, "opencode") }
 func FuzzGemini(f *testing.F)     { fuzzAgent(f, "gemini") }
 func FuzzCopilot(f *testing.F)    { fuzzAgent(f, "copilot") }
 func FuzzPi(f *testing.F)         { fuzzAgent(f, "pi") }
+func FuzzQwen(f *testing.F)       { fuzzAgent(f, "qwen") }
 func FuzzRoo(f *testing.F)        { fuzzAgent(f, "roo") }
 
 // The input of a request to the Responses API, with the items of [odd].

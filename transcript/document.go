@@ -13,8 +13,9 @@ import (
 	"os"
 
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/syntax"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A Document is a conversation and the file that it was in. The zero Document with a Journal
@@ -94,6 +95,10 @@ func decode(data []byte, format string) (*Document, error) {
 	f := &codec.File{Origin: c.Name, Journal: history.New()}
 	if err := c.Read(body, f); err != nil {
 		return nil, err
+	}
+	begins := body[rawjson.SkipSpace(body, 0):]
+	if len(begins) > 0 && begins[0] != '[' && len(f.Journal.Messages()) == 0 && c.Name != "condense" && !c.Request {
+		f.Warn("a session without messages: %s has nothing that was said", seen(body))
 	}
 	if f.Origin != "" {
 		if _, err := byName(f.Origin); err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/condensehq/condense/transcript/internal/syntax"
+	"github.com/condensehq/condense/internal/codec/syntax"
 )
 
 // A TooLargeError reports a file that is larger than allowed.

@@ -4,33 +4,37 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/anthropic"
+	"github.com/condensehq/condense/internal/codec/converse"
+	"github.com/condensehq/condense/internal/codec/geminiapi"
+	"github.com/condensehq/condense/internal/codec/openai"
+	"github.com/condensehq/condense/internal/codec/responses"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/aider"
-	"github.com/condensehq/condense/transcript/internal/anthropic"
 	"github.com/condensehq/condense/transcript/internal/claudecode"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/codex"
 	"github.com/condensehq/condense/transcript/internal/condense"
-	"github.com/condensehq/condense/transcript/internal/converse"
 	"github.com/condensehq/condense/transcript/internal/copilot"
+	"github.com/condensehq/condense/transcript/internal/exports"
 	"github.com/condensehq/condense/transcript/internal/gemini"
-	"github.com/condensehq/condense/transcript/internal/geminiapi"
-	"github.com/condensehq/condense/transcript/internal/openai"
 	"github.com/condensehq/condense/transcript/internal/opencode"
 	"github.com/condensehq/condense/transcript/internal/pi"
-	"github.com/condensehq/condense/transcript/internal/responses"
 	"github.com/condensehq/condense/transcript/internal/roo"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 	"github.com/condensehq/condense/transcript/internal/trace"
 )
 
 // codecs are all formats, the most specific first: detection takes the first that accepts the file. docs/architecture.md says how
 // to add one.
-var codecs = []codec.Codec{
+var codecs = slices.Concat([]codec.Codec{
 	condense.Codec,
+	gemini.Qwen,
 	claudecode.Codec,
+	claudecode.Array,
 	codex.Codec,
 	pi.Codec,
 	copilot.Codec,
@@ -43,8 +47,7 @@ var codecs = []codec.Codec{
 	converse.Codec,
 	openai.Codec,
 	anthropic.Codec,
-	aider.Codec,
-}
+}, exports.Codecs, []codec.Codec{aider.Codec})
 
 // A Format is a way to store a conversation.
 type Format struct {

@@ -14,7 +14,11 @@ import (
 )
 
 // The formats of agents that are read and not written.
-var readOnly = map[string]string{"aider": "session.md"}
+var readOnly = map[string]string{
+	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl", "cursor": "session.jsonl",
+	"openhands": "trajectory.json", "swe-agent": "session.traj", "chatgpt": "conversation.json", "claude-ai": "conversation.json",
+	"specstory": "session.md",
+}
 
 // readOnlySamples yields all test files of these formats.
 func readOnlySamples(tb testing.TB) iter.Seq2[string, string] {
@@ -319,6 +323,37 @@ func TestBrokenSessionsThatAreOnlyRead(t *testing.T) {
 		_, err := transcript.Read(strings.NewReader(test.data), &transcript.ReadOptions{Format: test.format, Name: "f"})
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s\ngot  %v\nwant %s", test.data, err, test.want)
+		}
+	}
+}
+
+// A session in which nothing was said is never silently empty: editors' servers of Gemini CLI leave some that hold its own context only.
+func TestSessionsWithoutMessagesSaySo(t *testing.T) {
+	t.Parallel()
+	const head = `{"sessionId":"a2a-server","projectHash":"4728","startTime":"2026-06-19T09:34:57.464Z","kind":"main"}` + "\n"
+	for _, data := range []string{
+		head,
+		head + `{"$set":{"messages":[{"id":"d","timestamp":"2026-06-19T09:34:57.465Z","type":"user","content":[{"text":"<session_context>\nx\n</session_context>"}]}]}}` + "\n",
+	} {
+		if d := read(t, data, ""); len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0].Text, "a session without messages: an object with the fields sessionId") {
+			t.Errorf("warnings %v", d.Warnings)
+		}
+	}
+}
+
+// An export with several conversations is refused with their titles and what to do, and so is one whose form is wrong.
+func TestBrokenExports(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`[{"title":"A","mapping":{}},{"title":"B","mapping":{}}]`:                      `f: line 1: found 2 conversations: 0 "A", 1 "B", …; want one, as jq '.[0]' conversations.json writes it`,
+		`[{"name":"A","chat_messages":[]},{"name":"B","chat_messages":[]}]`:            `f: line 1: found 2 conversations: 0 "A", 1 "B", …; want one, as jq '.[0]' conversations.json writes it`,
+		"{\"requests\":[],\n\"sessionId\":\"s\"":                                       `f: line 2: found the end of the file in the middle of a JSON value, at byte 31; want a complete file; was it cut off?`,
+		`{"history":[{"role":"system","content":"s"},{"role":"ghost","content":"x"}]}`: `f: line 1: message 1: found the "role" "ghost"; want system, user, assistant or tool`,
+		"{\"type\":\"thread.started\"}\nstopped\n{\"type\":\"turn.started\"}":          "f: line 2: found invalid character 's' looking for beginning of value; want one JSON object on every line",
+	} {
+		_, err := transcript.Read(strings.NewReader(data), &transcript.ReadOptions{Name: "f"})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", data, err, want)
 		}
 	}
 }

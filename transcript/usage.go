@@ -17,7 +17,7 @@ type Usage struct {
 }
 
 // ReadUsage returns the usage that a message of a session file, its Source, records for its request, in the forms of Claude Code,
-// pi, OpenCode and Gemini CLI.
+// pi, OpenCode, Gemini CLI and Qwen Code.
 func ReadUsage(source json.RawMessage) (Usage, bool) {
 	type usage struct {
 		Input      int `json:"input_tokens"`
@@ -44,6 +44,10 @@ func ReadUsage(source json.RawMessage) (Usage, bool) {
 		ModelID string `json:"modelID"`
 		Usage   usage  `json:"usage"`
 		Tokens  tokens `json:"tokens"`
+		Meta    struct {
+			Prompt int `json:"promptTokenCount"`
+			Cached int `json:"cachedContentTokenCount"` // of Prompt
+		} `json:"usageMetadata"`
 	}
 	var line struct {
 		message
@@ -56,10 +60,10 @@ func ReadUsage(source json.RawMessage) (Usage, bool) {
 	for _, m := range []message{line.Message, line.Info, line.message} {
 		u, t := m.Usage, m.Tokens
 		out := Usage{
-			ID: m.ID, Model: m.Model + m.ModelID, Hour: u.Creation.Hour, Read: u.CacheRead + u.PiRead + t.Cache.Read + t.Cached,
-			Write: u.CacheWrite + u.PiWrite + t.Cache.Write,
+			ID: m.ID, Model: m.Model + m.ModelID, Hour: u.Creation.Hour,
+			Read: u.CacheRead + u.PiRead + t.Cache.Read + t.Cached + m.Meta.Cached, Write: u.CacheWrite + u.PiWrite + t.Cache.Write,
 		}
-		out.Input = u.Input + u.PiInput + t.Input - t.Cached + out.Read + out.Write
+		out.Input = u.Input + u.PiInput + t.Input - t.Cached + m.Meta.Prompt - m.Meta.Cached + out.Read + out.Write
 		if out.Input > 0 {
 			return out, true
 		}

@@ -33,7 +33,7 @@ const (
 	deadline = 30 * time.Minute
 	ours     = "smart/balanced"
 	// The recorded summaries of agents, and what vendors and agents do without a model, done by smart.
-	polyfills = `,recorded=handover{"model":"recorded"},clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`
+	polyfills = `,recorded,clear_tool_uses=smart/clear_tool_uses,prune=smart/prune`
 )
 
 type arena struct{ condense, peers, out, sessions, recorded, gold, results string }

@@ -418,7 +418,7 @@ func TestCompareReaderGoesOn(t *testing.T) {
 func TestJudgeAsksReaders(t *testing.T) {
 	testkit.Process(t)
 	plugin := filepath.Join(t.TempDir(), "plugin")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin: %v\n%s", err, out)
 	}
 	alone(t)

@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 	}
 	// Not this binary: the memory limit of plugins does not allow for the race detector.
 	plugin := filepath.Join(t.TempDir(), "plugin")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", plugin, "./testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin: %v\n%s", err, out)
 	}
 	module, err := filepath.Abs("../../internal/plugins/wasm/testdata/tidy-rust.wasm")

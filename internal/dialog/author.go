@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -155,14 +154,14 @@ func begins(text string) Kind {
 }
 
 // denials are what programs write in the first line of a text to say that no person wrote it.
-var denials = plain.Pattern(`^\W*(?i:the following|this)\b[^.]*\bnot (?:actually )?(?:sent|written|typed|entered) by the user\b|` +
+var denials = NewForm(`^\W*(?i:the following|this)\b[^.]*\bnot (?:actually )?(?:sent|written|typed|entered) by the user\b|` +
 	`^\W*[A-Z_ -]+\bNOT (?:A )?USER (?:INPUT|MESSAGE)\b|^\W*(?i:(?:this is an )?automat(?:ed|ic) (?:message|notice|notification|reminder))\s*[\].:!]`)
 
 func denies(text string) bool {
 	const look = 300
 	text = strings.TrimLeft(text, " \n\t\r")
 	line, _, _ := strings.Cut(text[:min(len(text), look)], "\n")
-	return denials().MatchString(line)
+	return denials.Match(line)
 }
 
 // ruleFiles are the names of the files that hold a project's rules.

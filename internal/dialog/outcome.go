@@ -2,11 +2,9 @@ package dialog
 
 import (
 	_ "embed"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -17,29 +15,24 @@ import (
 var exitForm = plain.Pattern(`(?i)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status|value)["':= ]{1,4}|exited(?: with)?[:= ]{1,2}|exit[:=] ?|` +
 	`return ?code["':= ]{1,4})(-?\d{1,10})\b`)
 
-// faultForms match lines that report a failure, by their author. Every form begins at the beginning of its line, or ends at the end, so
-// that code and prose about failures are not taken for one. One expression of all takes ten times as long.
-var faultForms = sync.OnceValue(func() (forms []*regexp.Regexp) {
-	for form := range strings.FieldsFuncSeq(faultsText, unicode.IsControl) {
-		if !strings.HasPrefix(form, "# ") {
-			forms = append(forms, regexp.MustCompile(form))
-		}
-	}
-	return forms
-})
+// faultForm matches lines that report a failure, by their author. Every expression begins at the beginning of its line, or ends at the end, so
+// that code and prose about failures are not taken for one.
+var faultForm = ReadForm("", faultsText, "")
 
 //go:embed faults.txt
 var faultsText string
 
 // maybeForm matches lines that may be about a failure.
-var maybeForm = plain.Pattern(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
+var maybeForm = NewForm(`(?i)\berror\b|error:|\bfail(?:ed|ure)?\b|panic:|exception\b|fatal:|not found|cannot |permission denied`)
 
-// faultHints are words, in lower case, of which every match of the forms above has one.
-var faultHints = []string{
-	"err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
-	"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot ",
-	"could not ", "can't ", "conflict", "rejected", "halted", "lua", "no module", "reformatted", "graphql", "code style", "incomplete", "be resolved",
-}
+// faultHints are words of which every match of the forms above has one.
+var faultHints = sync.OnceValue(func() *words {
+	hints := new(words)
+	hints.add(1, "err", "fail", "panic", "fatal", "exception", "traceback", "goroutine", "fault", "abort", "kill",
+		"not ok", "not ", "no such", "denied", "directory", "undefined", "***", "elifecycle", "timed out", "stopped", "illegal", ".go:", "e: ", "curl:", "ssh:", "cannot ",
+		"could not ", "can't ", "conflict", "rejected", "halted", "lua", "no module", "reformatted", "graphql", "code style", "incomplete", "be resolved")
+	return hints
+})
 
 // A Fault says whether a line reports a failure.
 type Fault int
@@ -54,9 +47,9 @@ const (
 // FaultOf returns the fault of a line of a tool's result.
 func FaultOf(line string) Fault {
 	switch line, hinted := faultLine(line); {
-	case hinted && hasFault(line):
+	case hinted && faultForm.Match(line):
 		return SureFault
-	case hinted && maybeForm().MatchString(line):
+	case hinted && maybeForm.Match(line):
 		return MaybeFault
 	case NamesExit(line):
 		return SureFault
@@ -68,21 +61,22 @@ func FaultOf(line string) Fault {
 func faultLine(line string) (text string, hinted bool) {
 	const most = 500 // bytes: a form is shorter
 	line = strings.TrimRight(line[:min(len(line), most)], " \t\r\n")
-	if strings.Contains(line, "\x1b[") {
-		line = colours().ReplaceAllString(line, "")
-	}
-	low := strings.ToLower(line)
-	return line, slices.ContainsFunc(faultHints, func(hint string) bool { return strings.Contains(low, hint) })
-}
-
-func hasFault(line string) bool {
-	return slices.ContainsFunc(faultForms(), func(form *regexp.Regexp) bool { return form.MatchString(line) })
+	line = WithoutColours(line)
+	return line, faultHints().in(line) != 0
 }
 
 // isFailure reports whether a line is in the form of a failure, and not only of an exit code.
 func isFailure(line string) bool {
 	text, hinted := faultLine(line)
-	return hinted && hasFault(text) && !NamesExit(line)
+	return hinted && faultForm.Match(text) && !NamesExit(line)
+}
+
+// WithoutColours returns s without the signs by which programs colour their output.
+func WithoutColours(s string) string {
+	if !strings.Contains(s, "\x1b[") {
+		return s
+	}
+	return colours().ReplaceAllString(s, "")
 }
 
 var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
@@ -200,10 +194,10 @@ func exitCode(text string) (code string) {
 }
 
 // countForm matches the number of failures in the line of a program that counts them.
-var countForm = plain.Pattern(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|fail(?:ed|ing|ures?)|problems?)\b|\b(?:failures|errors)[=:] ?[1-9]`)
+var countForm = NewForm(`(?i)\b[1-9][\d.,]*\s(?:\w+ )?(?:errors?|fail(?:ed|ing|ures?)|problems?)\b|\b(?:failures|errors)[=:] ?[1-9]`)
 
 // Counts reports whether a line is that of a program that counts failures, such as "Found 753 errors".
-func Counts(line string) bool { return countForm().MatchString(line) && FaultOf(line) == SureFault }
+func Counts(line string) bool { return countForm.Match(line) && FaultOf(line) == SureFault }
 
 // NamesExit reports whether text names the exit code of a failed program.
 func NamesExit(text string) bool { return failedCode(exitCode(text)) }

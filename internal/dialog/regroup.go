@@ -3,8 +3,8 @@ package dialog
 import "github.com/condensehq/condense/core"
 
 // Regroup counts passages of texts by their own kind, in place of the kind of their message's role: a call in an
-// assistant's text; results, reminders and the state of the surroundings in a user's. The sum of by stays. Its keys
-// are the names of kinds; headers and failed results count as results. The messages follow each other in a
+// assistant's text; results, reminders and the state of the surroundings in a user's. The total does not change. The
+// keys are the names of kinds; headers and failed results count as results. The messages follow each other in a
 // conversation.
 func Regroup[K ~string](by map[K]int, c core.Counter, messages ...core.Message) {
 	d := Read(messages)

@@ -95,13 +95,11 @@ func (a *analysis) line(s *StrategyInfo, rows []*Row) Line {
 	l.Sessions = len(sessions)
 	l.Unfit = s.Apart || a.unfit[fitness{rows[0].Budget, s.Name}]
 	for i := range a.Measures {
-		m := &a.Measures[i]
-		e, ok := a.estimate(rows, valueOf(m.Name))
-		if !ok {
-			continue
+		name := a.Measures[i].Name
+		if e, ok := a.estimate(rows, valueOf(name)); ok {
+			e.Runs = spread(rows, name)
+			l.Values[name] = e
 		}
-		e.Runs = spread(rows, m.Name)
-		l.Values[m.Name] = e
 	}
 	return l
 }
@@ -128,13 +126,8 @@ func folderOf(session string) string {
 	return filepath.Clean(dir)
 }
 
-// sessionMeans returns the mean of value over the rows of each session, in the order of the rows.
-// Rows for which value is not defined are skipped.
-func sessionMeans(rows []*Row, value func(*Row) (float64, bool)) []float64 {
-	means, _ := meansBySession(rows, value)
-	return means
-}
-
+// meansBySession returns the mean of value over the rows of each session, in the order of the rows. Rows for which value
+// is not defined are skipped.
 func meansBySession(rows []*Row, value func(*Row) (float64, bool)) (means []float64, sessions []string) {
 	sum, n := 0.0, 0
 	flush := func(session string) {
@@ -257,19 +250,25 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 		e.Low, e.High = e.Mean-half, e.Mean+half
 		return e, true
 	}
-	d := s.drawn(n)
-	means := make([]float64, resamples)
-	for i := range means {
+	e.Low, e.High = s.interval(n, func(drawn []int32) float64 {
 		sum := 0.0
-		for _, at := range d[i*n : (i+1)*n] {
+		for _, at := range drawn {
 			sum += v[at]
 		}
-		means[i] = sum / float64(n)
+		return sum / float64(n)
+	})
+	return e, true
+}
+
+// interval returns the ends of a 95 % interval of a mean over n samples; meanOf returns it for those that are drawn.
+func (s *sampler) interval(n int, meanOf func(drawn []int32) float64) (low, high float64) {
+	d, means := s.drawn(n), make([]float64, resamples)
+	for i := range means {
+		means[i] = meanOf(d[i*n : (i+1)*n])
 	}
 	slices.Sort(means)
 	cut := int(math.Round(tail(n) * resamples))
-	e.Low, e.High = means[cut], means[resamples-1-cut]
-	return e, true
+	return means[cut], means[resamples-1-cut]
 }
 
 // clustered returns the mean of v, one value for each session, with an interval over the folders of the sessions:
@@ -291,19 +290,14 @@ func (s *sampler) clustered(v []float64, folders []string) (Estimate, bool) {
 	}
 	n := len(sums)
 	e := Estimate{Mean: mean(v), Sessions: len(v), Folders: n}
-	draws := s.drawn(n)
-	means := make([]float64, resamples)
-	for i := range means {
+	e.Low, e.High = s.interval(n, func(drawn []int32) float64 {
 		sum, count := 0.0, 0.0
-		for _, k := range draws[i*n : (i+1)*n] {
+		for _, k := range drawn {
 			sum += sums[k]
 			count += counts[k]
 		}
-		means[i] = sum / count
-	}
-	slices.Sort(means)
-	cut := int(math.Round(tail(n) * resamples))
-	e.Low, e.High = means[cut], means[resamples-1-cut]
+		return sum / count
+	})
 	return e, true
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
@@ -50,33 +49,34 @@ func (c *cache) put(key string, v any) error {
 	return nil
 }
 
+// keyOf returns the key of a result that depends on these values and on the number of the run.
+func keyOf(run int, format string, values ...any) string {
+	text := fmt.Sprintf(cacheVersion+"\n"+format, values...)
+	if run > 1 {
+		text += fmt.Sprintf("\nrun %d", run)
+	}
+	return hashOf([]byte(text))
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 func cacheKey(session, strategy, encoding string, seed uint64, t task, run int) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\n%s\n%q\n%s\n%d\n%s %q %d %d %d", cacheVersion, session, strategy, encoding, seed, t.budget, t.cut.Name, t.cut.At, t.cut.End, t.room)
-	if run > 1 {
-		_, _ = fmt.Fprintf(h, "\nrun %d", run)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return keyOf(run, "%s\n%q\n%s\n%d\n%s %q %d %d %d", session, strategy, encoding, seed, t.budget, t.cut.Name, t.cut.At, t.cut.End, t.room)
 }
 
-// roundsKey is cacheKey for the rounds along a session.
-func roundsKey(session, strategy, encoding, format string, rounds, run int) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\nrounds 3 %d %s\n%s\n%q\n%s", cacheVersion, rounds, format, session, strategy, encoding)
-	if run > 1 {
-		_, _ = fmt.Fprintf(h, "\nrun %d", run)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+// roundsKey is the key of the rounds along the session with a strategy.
+func (w *sessionWork) roundsKey(strategy string, run int) string {
+	o := &w.run.opts
+	return keyOf(run, "rounds 3 %d %s\n%s\n%q\n%s", o.Rounds, w.fileFormat(), w.hash+" "+w.session.Source, strategy, o.Encoding)
 }
 
-// canaryKey is cacheKey for canaries in a session.
-func canaryKey(set canary.Set, session, strategy, encoding, format, budget string, rounds int, seed uint64, run int) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\n%s 1 %s %d %d %s\n%s\n%q\n%s", cacheVersion, set, budget, rounds, seed, format, session, strategy, encoding)
-	if run > 1 {
-		_, _ = fmt.Fprintf(h, "\nrun %d", run)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+// canaryKey is the key of the canaries in the session.
+func (w *sessionWork) canaryKey(strategy string, b Budget, run int) string {
+	o := &w.run.opts
+	return keyOf(run, "%s 1 %s %d %d %s\n%s\n%q\n%s", w.set, b, o.canaryRounds(), o.Seed, w.fileFormat(), w.hash+" "+w.session.Source, strategy, o.Encoding)
 }
 
 // replayKey is cacheKey for one session under a policy and a tariff.

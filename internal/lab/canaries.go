@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -63,44 +64,35 @@ const (
 	canaryAll    = canary.Type("all")
 )
 
-// canaryShares returns the budgets for canaries: the requested budgets that are shares.
-func (o *Options) canaryShares() []Budget {
+// shares returns the requested budgets that are shares, or usual if there are none.
+func (o *Options) shares(usual []Budget) []Budget {
 	out := slices.DeleteFunc(slices.Clone(o.asked), func(b Budget) bool { return b.Share == 0 })
 	if len(out) == 0 {
-		return canaryBudgets
+		return usual
 	}
 	return out
 }
 
-func (o *Options) canaryRounds() int {
-	if o.Rounds > 0 {
-		return o.Rounds
-	}
-	return canaryRounds
-}
+func (o *Options) canaryRounds() int { return cmp.Or(max(0, o.Rounds), canaryRounds) }
 
 // windowFor returns the size at which a session is condensed so that it is condensed this many times. Views grow by
 // whole turns, and so a little beyond it.
 func windowFor(s *score.Session, b Budget, rounds int) int {
-	total := 0
-	for i := range s.Messages {
-		total += s.Messages[i].Tokens
-	}
+	total := core.TotalTokens(s.Messages)
 	return max(canaryWindow, int(0.85*float64(total)/(1+float64(rounds-1)*(1-b.Share/100))))
 }
 
 // canaries plants canaries in the session, and condenses it with every strategy under every budget.
 func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, error) {
 	var out []Canary
-	for _, b := range w.run.opts.canaryShares() {
+	for _, b := range w.run.opts.shares(canaryBudgets) {
 		for i := range w.run.strategies {
 			s := &w.run.strategies[i]
 			if s.SizeOf != "" {
 				continue // it would be as without
 			}
-			runs, err := laps(w, s, func(run int) string {
-				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), b.String(), w.run.opts.canaryRounds(), w.run.opts.Seed, run)
-			}, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) })
+			key := func(run int) string { return w.canaryKey(s.Key, b, run) }
+			runs, err := laps(w, s, key, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) })
 			if err != nil {
 				return nil, err
 			}
@@ -152,19 +144,13 @@ func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy,
 				}
 				if why != "" {
 					sum[0].Failed++
-					if sum[0].Error == "" {
-						sum[0].Error = why
-					}
+					sum[0].Error = cmp.Or(sum[0].Error, why)
 				}
 				if err != nil {
 					break
 				}
 				count(sum, view, planted, said, round)
-				tokens = 0
-				for k := range view {
-					tokens += view[k].Tokens
-				}
-				if tokens >= window {
+				if tokens = core.TotalTokens(view); tokens >= window {
 					break // it would be due again at once
 				}
 				round++
@@ -229,12 +215,7 @@ func (a *analysis) canaryLines() []CanaryLine {
 		}
 		bySession[k][c.Session][c.Type] = append(bySession[k][c.Session][c.Type], c)
 	}
-	slices.SortFunc(budgets, func(x, y string) int { // as numbers
-		if len(x) != len(y) {
-			return len(x) - len(y)
-		}
-		return strings.Compare(x, y)
-	})
+	slices.SortFunc(budgets, func(x, y string) int { return cmp.Or(len(x)-len(y), strings.Compare(x, y)) }) // as numbers
 	var out []CanaryLine
 	for _, b := range budgets {
 		for _, s := range a.compared() {
@@ -312,7 +293,7 @@ func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type
 // window.
 func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, silent map[string]bool) (int, error) {
 	n := 0
-	for _, b := range w.run.opts.canaryShares() {
+	for _, b := range w.run.opts.shares(canaryBudgets) {
 		window := windowFor(w.session, b, w.run.opts.canaryRounds())
 		at, tokens, rounds := 0, 0, 0
 		for i := range w.session.Messages {
@@ -329,9 +310,7 @@ func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, s
 		for i := range w.run.strategies {
 			s := &w.run.strategies[i]
 			t := w.trial(name, task{budget: b.String(), cut: score.Cut{Session: w.session, At: at}, room: int(b.Share / 100 * float64(window))})
-			err := priceLaps[Canary](w, s, p, func(run int) string {
-				return canaryKey(w.set, w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), b.String(), w.run.opts.canaryRounds(), w.run.opts.Seed, run)
-			}, func() error {
+			err := priceLaps[Canary](w, s, p, func(run int) string { return w.canaryKey(s.Key, b, run) }, func() error {
 				for range 2 * rounds {
 					if err := w.spend(ctx, t, s, p, silent); err != nil {
 						return err

@@ -3,11 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -51,7 +47,7 @@ const evidenceKept = 0.80
 // evidence condenses a conversation with every strategy under every budget, and looks for its gold turns.
 func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evidence, error) {
 	var out []Evidence
-	for _, budget := range w.run.opts.evidenceShares() {
+	for _, budget := range w.run.opts.shares(evidenceBudgets) {
 		after := map[string]int{} // by strategy
 		for i := range w.run.strategies {
 			s := &w.run.strategies[i]
@@ -61,9 +57,7 @@ func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evi
 					continue
 				}
 			}
-			runs, err := laps(w, s, func(run int) string {
-				return evidenceKey(w.hash, s.Key, w.run.opts.Encoding, t.room, run)
-			}, func() ([]Evidence, error) {
+			runs, err := laps(w, s, w.evidenceKey(s.Key, t.room), func() ([]Evidence, error) {
 				e, err := w.keptEvidence(ctx, name, s, t, g)
 				return []Evidence{e}, err
 			})
@@ -85,21 +79,12 @@ func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evi
 	return out, nil
 }
 
-// evidenceShares returns the budgets for conversations with evidence: the requested budgets that are shares.
-func (o *Options) evidenceShares() []Budget {
-	out := slices.DeleteFunc(slices.Clone(o.asked), func(b Budget) bool { return b.Share == 0 })
-	if len(out) == 0 {
-		return []Budget{{Share: 10}, {Share: 25}, {Share: 50}}
-	}
-	return out
-}
+// evidenceBudgets are the usual budgets for conversations with evidence.
+var evidenceBudgets = []Budget{{Share: 10}, {Share: 25}, {Share: 50}}
 
 // evidenceTask is the task of condensing all of s.
 func evidenceTask(s *score.Session, b Budget) task {
-	cut := score.Cut{Session: s, At: len(s.Messages), End: len(s.Messages), Compaction: -1}
-	for i := range s.Messages {
-		cut.Tokens += s.Messages[i].Tokens
-	}
+	cut := score.Cut{Session: s, At: len(s.Messages), End: len(s.Messages), Compaction: -1, Tokens: core.TotalTokens(s.Messages)}
 	return task{budget: b.String(), cut: cut, room: int(math.Round(float64(cut.Tokens) * b.Share / 100))}
 }
 
@@ -122,10 +107,10 @@ func (w *sessionWork) keptEvidence(ctx context.Context, name string, s *Strategy
 	}
 	n, first, _ := setbacks(out)
 	e.Failed, e.Error = n > 0, first
+	e.After = sizeOf(w.counter, out.Messages)
 	have := map[string]struct{}{}
 	var text strings.Builder
 	for i := range out.Messages {
-		e.After += core.MessageTokens(w.counter, out.Messages[i])
 		all := shownText(out.Messages[i].Parts)
 		for _, h := range evidenceGrams(all, true) {
 			have[h] = struct{}{}
@@ -178,11 +163,11 @@ func (q *EvidenceQuestion) share(role core.Role) (float64, bool) {
 	return float64(kept) / float64(max(1, all)), all > 0
 }
 
-// evidenceKey is cacheKey for a conversation with evidence.
-func evidenceKey(session, strategy, encoding string, room, run int) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s\nevidence 2 %d %d\n%s\n%q\n%s", cacheVersion, room, run, session, strategy, encoding)
-	return hex.EncodeToString(h.Sum(nil))
+// evidenceKey returns the keys of the runs for a conversation with evidence.
+func (w *sessionWork) evidenceKey(strategy string, room int) func(run int) string {
+	return func(run int) string {
+		return keyOf(1, "evidence 2 %d %d\n%s\n%q\n%s", room, run, w.hash, strategy, w.run.opts.Encoding)
+	}
 }
 
 // goldSession compares the strategies on a conversation with gold evidence.
@@ -214,15 +199,13 @@ func (r *runner) priceGold(ctx context.Context, it Item, p *Plan, silent map[str
 	if err != nil {
 		return 0, ctx.Err()
 	}
-	budgets := w.run.opts.evidenceShares()
+	budgets := w.run.opts.shares(evidenceBudgets)
 	for _, b := range budgets {
 		t := evidenceTask(g.session, b)
 		for i := range w.run.strategies {
 			s := &w.run.strategies[i]
-			err := priceLaps[Evidence](w, s, p, func(run int) string {
-				return evidenceKey(w.hash, s.Key, w.run.opts.Encoding, t.room, run)
-			}, func() error { return w.spend(ctx, w.trial(it.Name, t), s, p, silent) })
-			if err != nil {
+			price := func() error { return w.spend(ctx, w.trial(it.Name, t), s, p, silent) }
+			if err := priceLaps[Evidence](w, s, p, w.evidenceKey(s.Key, t.room), price); err != nil {
 				return 0, err
 			}
 		}

@@ -2,8 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,8 +100,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 	if len(in.Messages) == 0 || len(in.Questions) == 0 {
 		return nil, errors.New(`no conversation with evidence: it needs "messages" and "questions"`)
 	}
-	sum := sha256.Sum256(data)
-	out := &gold{hash: hex.EncodeToString(sum[:]), session: &score.Session{}}
+	out := &gold{hash: hashOf(data), session: &score.Session{}}
 	out.session.ID, out.session.Source = called(strings.TrimPrefix(it.Name, evidencePrefix))
 	out.session.ID = cmp.Or(in.ID, out.session.ID)
 	turns := map[string]goldTurn{}

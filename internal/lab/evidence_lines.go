@@ -211,10 +211,7 @@ func (r *Report) EvidenceRows() []EvidenceRow {
 			add(l, "all questions", l.Kept)
 		}
 	}
-	rank := map[string]int{}
-	for i := range r.Strategies {
-		rank[r.Strategies[i].Name] = i
-	}
+	rank := ranks(r.Strategies)
 	slices.SortStableFunc(out, func(a, b EvidenceRow) int { return rank[a.Strategy] - rank[b.Strategy] })
 	return out
 }

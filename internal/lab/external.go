@@ -84,11 +84,7 @@ func (e external) Condense(ctx context.Context, req *core.Request) (*core.Result
 	if object := (struct{ Messages json.RawMessage }{}); json.Unmarshal(messages, &object) == nil {
 		messages = object.Messages
 	}
-	tokens := 0
-	for i := range req.Messages {
-		tokens += core.MessageTokens(req.Counter, req.Messages[i])
-	}
-	input, err := json.Marshal(map[string]any{"messages": messages, "tokens": tokens, "budget": req.Budget.Room()})
+	input, err := json.Marshal(map[string]any{"messages": messages, "tokens": sizeOf(req.Counter, req.Messages), "budget": req.Budget.Room()})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 type Item struct {
 	Name string // path of the file; unique
 	// Canaries names the sentences to plant in the session. Their survival is then measured instead of later use.
-	Canaries canary.Set
+	Canaries string
 	// Evidence says that the file is a conversation with gold evidence, not a transcript.
 	Evidence bool
 	Open     func() (io.ReadCloser, error)
@@ -107,7 +107,7 @@ func find(p string) ([]Item, error) {
 func withCanaries(set canary.Set, p string) ([]Item, error) {
 	items, err := find(p)
 	for i := range items {
-		items[i].Name, items[i].Canaries = string(set)+":"+items[i].Name, set
+		items[i].Name, items[i].Canaries = string(set)+":"+items[i].Name, string(set)
 	}
 	return items, err
 }

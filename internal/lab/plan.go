@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
 )
 
@@ -23,18 +24,9 @@ type Plan struct {
 // NewPlan returns the plan of [Run] with the same arguments. It reads every session and calls no model.
 func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (Plan, error) {
 	p := Plan{ByStrategy: map[string]core.Usage{}}
-	o, encoding, err := opts.settled()
+	r, err := newRunner(items, strategies, opts)
 	if err != nil {
 		return p, err
-	}
-	if err := checkStrategies(strategies); err != nil {
-		return p, err
-	}
-	r := &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()}
-	if o.Cache != "" {
-		if r.cache, err = openCache(o.Cache); err != nil {
-			return p, err
-		}
 	}
 	silent := map[string]bool{}
 	for _, it := range items {
@@ -69,7 +61,7 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 		return 0, ctx.Err()
 	}
 	w := &sessionWork{run: r, session: s, counter: counter, hash: sessionHash(s)}
-	if w.set = it.Canaries; w.set != "" {
+	if w.set = canary.Set(it.Canaries); w.set != "" {
 		return w.priceCanaries(ctx, it.Name, p, silent)
 	}
 	cuts := score.Cuts(s, counter)
@@ -94,18 +86,14 @@ func (r *runner) plan(ctx context.Context, it Item, p *Plan, silent map[string]b
 // priceRounds adds the cost of the session's rounds to p: each condenses the view, which has the same size every
 // time, and the whole session so far.
 func (w *sessionWork) priceRounds(ctx context.Context, name string, p *Plan, silent map[string]bool) error {
-	total := 0
-	for i := range w.session.Messages {
-		total += w.session.Messages[i].Tokens
-	}
+	total := core.TotalTokens(w.session.Messages)
 	if total < shortestLong {
 		return nil
 	}
 	for k := range w.run.strategies {
 		s := &w.run.strategies[k]
-		err := priceLaps[Round](w, s, p, func(run int) string {
-			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), w.run.opts.Rounds, run)
-		}, func() error { return w.priceAlong(ctx, name, s, total, p, silent) })
+		key := func(run int) string { return w.roundsKey(s.Key, run) }
+		err := priceLaps[Round](w, s, p, key, func() error { return w.priceAlong(ctx, name, s, total, p, silent) })
 		if err != nil {
 			return err
 		}

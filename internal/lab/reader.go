@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,31 +78,20 @@ type interviews struct {
 }
 
 func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, error) {
-	o, encoding, err := opts.settled()
+	r, err := newRunner(nil, strategies, &opts.Options)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkStrategies(strategies); err != nil {
 		return nil, err
 	}
 	if opts.Author == nil || opts.Reader == nil {
 		return nil, errors.New("a comparison with a reader needs two models: one that writes the questions and one that answers them")
 	}
-	v := &interviews{
-		run:    &runner{opts: o, encoding: encoding, strategies: strategies, start: o.Now()},
-		author: opts.Author, reader: opts.Reader, recall: opts.Recall, said: map[string]string{},
-	}
+	v := &interviews{run: r, author: opts.Author, reader: opts.Reader, recall: opts.Recall, said: map[string]string{}}
 	v.report = &ReaderReport{Format: readerFormat, Author: opts.Author.Info().Name, Reader: opts.Reader.Info().Name}
 	for _, k := range questionKinds {
 		v.report.Kinds = append(v.report.Kinds, k.Name)
 	}
-	for _, b := range o.Budgets {
+	for _, b := range r.opts.Budgets {
 		v.report.Budgets = append(v.report.Budgets, b.String())
-	}
-	if o.Cache != "" {
-		if v.run.cache, err = openCache(o.Cache); err != nil {
-			return nil, err
-		}
 	}
 	return v, nil
 }
@@ -375,8 +363,7 @@ func prompt(system string, most int, texts ...string) *model.Prompt {
 
 // fenced returns text between marks that it cannot contain.
 func fenced(name, text string) string {
-	sum := sha256.Sum256([]byte(text))
-	mark := "=== " + name + " " + hex.EncodeToString(sum[:4])
+	mark := "=== " + name + " " + hashOf([]byte(text))[:8]
 	return mark + "\n" + text + "\n" + mark
 }
 
@@ -388,8 +375,7 @@ func (v *interviews) ask(ctx context.Context, c *tokens.Counter, gen model.Gener
 		return err
 	}
 	about := fmt.Sprintf("%s\nreader %d %q %d\n%s\n", cacheVersion, readerFormat, gen.Info().Name, p.MaxOutput, p.System)
-	sum := sha256.Sum256(append([]byte(about), text...))
-	key := hex.EncodeToString(sum[:])
+	key := hashOf(append([]byte(about), text...))
 	said, before := v.said[key]
 	if (before || v.run.cache != nil && v.run.cache.get(key, &said)) && (v.dry && before && said == "" || readJSON(said, out, check) == nil) {
 		v.report.Cached++

@@ -80,10 +80,7 @@ func (v *interviews) view(ctx context.Context, w *sessionWork, name string, t ta
 	}) {
 		return nil, errors.New(why) // the view is that of truncation
 	}
-	k := &viewed{Text: conversationText(out.Messages), Recalls: leadsInto(c, out.Messages)}
-	for i := range out.Messages {
-		k.Tokens += core.MessageTokens(w.counter, out.Messages[i])
-	}
+	k := &viewed{Text: conversationText(out.Messages), Tokens: sizeOf(w.counter, out.Messages), Recalls: leadsInto(c, out.Messages)}
 	if key != "" && failed == 0 {
 		err = v.run.cache.put(key, k)
 	}

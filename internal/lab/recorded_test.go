@@ -3,18 +3,18 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/model"
 )
 
-// TestRecordedModel: at a recorded compaction the model answers with the summary of that one, at a share of the
-// tokens too, and at any other cut it is unavailable.
-func TestRecordedModel(t *testing.T) {
+// TestRecorded: at a recorded compaction the result is the summary of that one, at a share of the tokens too, and at any
+// other cut there is none.
+func TestRecorded(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
 	items := lab.Demo()[1:2]
@@ -23,16 +23,19 @@ func TestRecordedModel(t *testing.T) {
 		t.Fatalf("%s has no recorded compaction", items[0].Name)
 	}
 	answered := 0
-	strategy := lab.Strategy{Name: "asks", Provider: framing{func(ctx context.Context, req *core.Request) (*core.Result, error) {
-		a, err := lab.Recorded().Generate(ctx, &model.Prompt{})
+	recorded := lab.RecordedStrategy(lab.Recorded)
+	strategy := lab.Strategy{Name: "asks", Unchecked: true, Provider: framing{func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		res, err := recorded.Provider.Condense(ctx, req)
 		if err != nil {
 			return nil, err
 		}
 		answered++
-		if a.Text != s.Compactions[0].Summary {
-			t.Errorf("the model answers %.60q", a.Text)
+		if !slices.ContainsFunc(res.Messages, func(m core.Message) bool {
+			return core.EqualParts(m.Parts, []core.Part{core.Text(s.Compactions[0].Summary)})
+		}) {
+			t.Errorf("the summary is not among %d messages", len(res.Messages))
 		}
-		return &core.Result{Messages: say(req, fit(req, a.Text))}, nil
+		return &core.Result{Messages: say(req, fit(req, s.Compactions[0].Summary))}, nil
 	}}}
 	r := run(t, items, lab.Options{Budgets: budgets(t, "real", "10%@real", "25%")}, strategy)
 	at := map[string]bool{}
@@ -51,7 +54,7 @@ func TestRecordedModel(t *testing.T) {
 	if len(at) != 3 || answered < 2 {
 		t.Errorf("%d answers, budgets %v", answered, at)
 	}
-	if _, err := lab.Recorded().Generate(t.Context(), &model.Prompt{}); !errors.Is(err, core.ErrUnavailable) {
+	if _, err := recorded.Provider.Condense(t.Context(), &core.Request{}); !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("outside of a comparison: %v", err)
 	}
 }

@@ -127,7 +127,7 @@ func spread(rows []*Row, measure string) *Spread {
 	}
 	means := make([]float64, runs)
 	for k := range means {
-		means[k] = mean(sessionMeans(rows, func(r *Row) (float64, bool) {
+		bySession, _ := meansBySession(rows, func(r *Row) (float64, bool) {
 			if k < len(r.Runs) {
 				if v, ok := r.Runs[k].Values[measure]; ok {
 					return v, true
@@ -135,7 +135,8 @@ func spread(rows []*Row, measure string) *Spread {
 			}
 			v, ok := r.Values[measure]
 			return v, ok
-		}))
+		})
+		means[k] = mean(bySession)
 	}
 	return spreadOf(means)
 }

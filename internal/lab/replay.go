@@ -215,10 +215,6 @@ type ReplayReport struct {
 // sent, with the recorded times between them. No model is called, except by strategies that use one. If ctx ends, it
 // returns the report on the finished sessions with the error.
 func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOptions) (*ReplayReport, error) {
-	o, encoding, err := opts.settled()
-	if err != nil {
-		return nil, err
-	}
 	if len(opts.Tariffs) == 0 {
 		return nil, errors.New("replay: no tariff")
 	}
@@ -247,15 +243,14 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 			return nil, err
 		}
 	}
+	r, err := openRunner(items, strategies, &opts.Options)
+	if err != nil {
+		return nil, err
+	}
+	o := &r.opts
 	out := &ReplayReport{Format: ReportFormat, Seed: o.Seed, Encoding: o.Encoding, Window: opts.Window, Tariffs: opts.Tariffs}
 	for _, p := range all {
 		out.Policies = append(out.Policies, StrategyInfo{Name: p.Name, About: p.About})
-	}
-	r := &runner{opts: o, encoding: encoding, strategies: strategies, items: items, start: o.Now()}
-	if o.Cache != "" {
-		if r.cache, err = openCache(o.Cache); err != nil {
-			return nil, err
-		}
 	}
 	var mu sync.Mutex
 	err = r.each(ctx, func(ctx context.Context, it Item) (outcomeOf, error) {

@@ -144,13 +144,7 @@ func (x *play) takeReady() []core.Message {
 }
 
 // sizeOf returns the vendor's count of a request with a view.
-func (x *play) sizeOf(view []core.Message) int {
-	left := 0
-	for i := range view {
-		left += view[i].Tokens
-	}
-	return x.head + x.scaled(left)
-}
+func (x *play) sizeOf(view []core.Message) int { return x.head + x.scaled(core.TotalTokens(view)) }
 
 // condensed returns the strategy's result for the view; nil if it fails or saves too little.
 func (x *play) condensed(ctx context.Context, d due) ([]core.Message, error) {

@@ -113,10 +113,7 @@ func (g *game) measureFixed() {
 	}
 	if len(g.turns) > 0 {
 		if u, ok := s.Usage[g.turns[0]]; ok {
-			ours := 0
-			for i := range s.Messages[:g.turns[0]] {
-				ours += s.Messages[i].Tokens
-			}
+			ours := core.TotalTokens(s.Messages[:g.turns[0]])
 			g.fixed = max(0, int(float64(u.Input)/catalog.TokenFactor(u.Model))-ours)
 			return
 		}

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"math"
 	"slices"
@@ -51,10 +50,7 @@ type ReplayLine struct {
 
 // conclude sorts the plays and derives the lines.
 func (r *ReplayReport) conclude() {
-	rank, tariff := map[string]int{}, map[string]int{}
-	for i := range r.Policies {
-		rank[r.Policies[i].Name] = i
-	}
+	rank, tariff := ranks(r.Policies), map[string]int{}
 	for i := range r.Tariffs {
 		tariff[r.Tariffs[i].Name] = i
 	}
@@ -188,9 +184,4 @@ func replayLine(plays []*Played, draws *sampler) ReplayLine {
 }
 
 // WriteJSON writes r, indented by one space, with a final newline.
-func (r *ReplayReport) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(r)
-}
+func (r *ReplayReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }

@@ -138,11 +138,13 @@ type Line struct {
 }
 
 // WriteJSON writes r, indented by one space, with a final newline.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 // ReadReport reads the output of [Report.WriteJSON].
@@ -158,11 +160,10 @@ func ReadReport(rd io.Reader) (*Report, error) {
 }
 
 func describe(name string, s *score.Session) SessionInfo {
-	info := SessionInfo{Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Hash: sessionHash(s), Said: saidHash(s)}
-	for i := range s.Messages {
-		info.Tokens += s.Messages[i].Tokens
+	return SessionInfo{
+		Name: name, ID: s.ID, Source: s.Source, Mode: s.Mode, Messages: len(s.Messages), Tokens: core.TotalTokens(s.Messages),
+		Hash: sessionHash(s), Said: saidHash(s),
 	}
-	return info
 }
 
 // report returns the report on the finished sessions.
@@ -246,11 +247,17 @@ func (r *Report) dropCopies() {
 	r.sort()
 }
 
-func (r *Report) sort() {
+// ranks are the places of strategies or policies in a list.
+func ranks(list []StrategyInfo) map[string]int {
 	rank := map[string]int{}
-	for i := range r.Strategies {
-		rank[r.Strategies[i].Name] = i
+	for i := range list {
+		rank[list[i].Name] = i
 	}
+	return rank
+}
+
+func (r *Report) sort() {
+	rank := ranks(r.Strategies)
 	budget := map[string]int{}
 	for i, b := range r.Budgets {
 		budget[b] = i

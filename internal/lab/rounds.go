@@ -106,10 +106,7 @@ func (o *Options) roundSize(total int) int {
 
 // rounds condenses the session in rounds with every strategy.
 func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) {
-	total := 0
-	for i := range w.session.Messages {
-		total += w.session.Messages[i].Tokens
-	}
+	total := core.TotalTokens(w.session.Messages)
 	if total < shortestLong {
 		return nil, nil
 	}
@@ -119,11 +116,8 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 		if s.SizeOf != "" {
 			continue // it would be as without
 		}
-		runs, err := laps(w, s, func(run int) string {
-			return roundsKey(w.hash+" "+w.session.Source, s.Key, w.run.opts.Encoding, w.fileFormat(), w.run.opts.Rounds, run)
-		}, func() ([]Round, error) {
-			return w.along(ctx, name, s, w.run.opts.roundSize(total))
-		})
+		key := func(run int) string { return w.roundsKey(s.Key, run) }
+		runs, err := laps(w, s, key, func() ([]Round, error) { return w.along(ctx, name, s, w.run.opts.roundSize(total)) })
 		if err != nil {
 			return nil, err
 		}
@@ -186,10 +180,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			score, start := b.scorer.Score(view), first.Score(view)
 			r.Panel, r.User = value(score.Panel()), value(score.UIR.Value())
 			r.FirstUser, r.FirstFiles = value(start.UIR.Value()), value(start.Artefacts.Value())
-			tokens = 0
-			for k := range view {
-				tokens += core.MessageTokens(w.counter, view[k])
-			}
+			tokens = sizeOf(w.counter, view)
 			r.After = tokens
 			out = append(out, r)
 			if tokens >= size { // it would be due again at once

@@ -88,15 +88,8 @@ func (b *trial) row(strategy string) Row {
 // request returns a host's request, except that its limit is the size of the conversation: a strategy that misses the
 // target is measured at the size that it reached.
 func (b *trial) request(messages []core.Message) *core.Request {
-	before := 0
-	for i := range messages {
-		before += messages[i].Tokens
-	}
-	target := b.system + b.task.room
-	for i := range b.task.cut.Before {
-		target += b.task.cut.Before[i].Tokens
-	}
-	limit := max(target, cmp.Or(b.limit, b.system+before))
+	target := b.system + b.task.room + core.TotalTokens(b.task.cut.Before)
+	limit := max(target, cmp.Or(b.limit, b.system+core.TotalTokens(messages)))
 	return &core.Request{
 		Messages: messages, Trigger: core.TriggerAutomatic, Mode: b.session.Mode, System: b.session.System, Typed: dialog.Typed, Counter: b.counter,
 		Budget: core.Budget{Window: limit, Overhead: b.system, Limit: limit, Target: target},
@@ -229,15 +222,10 @@ func (b *trial) unchecked(ctx context.Context, s *Strategy, messages []core.Mess
 		return nil, took, err
 	}
 	out := &core.ChainResult{Messages: res.Messages, Provider: s.Name, Usage: res.Usage}
-	tokens := 0
 	for i := range out.Messages {
-		m := &out.Messages[i]
-		if m.ID == "" {
-			m.ID = fmt.Sprintf("new-%d-%d", round, i)
-		}
-		tokens += core.MessageTokens(b.counter, *m)
+		out.Messages[i].ID = cmp.Or(out.Messages[i].ID, fmt.Sprintf("new-%d-%d", round, i))
 	}
-	if tokens <= b.task.room {
+	if sizeOf(b.counter, out.Messages) <= b.task.room {
 		out.Attempts = []core.Attempt{{Provider: s.Name, Outcome: core.OutcomeApplied, Duration: took}}
 	}
 	return out, took, nil
@@ -305,6 +293,14 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 	return worst, ""
 }
 
+// sizeOf counts messages again, whatever they say of their size.
+func sizeOf(c core.Counter, messages []core.Message) (tokens int) {
+	for i := range messages {
+		tokens += core.MessageTokens(c, messages[i])
+	}
+	return tokens
+}
+
 // judge adds all measures of view to r.
 func (b *trial) judge(r *Row, view []core.Message) {
 	b.measure(r, view)
@@ -318,9 +314,7 @@ func (b *trial) judge(r *Row, view []core.Message) {
 // measure adds the measures of view to r that take little memory.
 func (b *trial) measure(r *Row, view []core.Message) {
 	prefix := b.task.cut.Prefix()
-	for i := range view {
-		r.After += core.MessageTokens(b.counter, view[i])
-	}
+	r.After = sizeOf(b.counter, view)
 	scores(r.Values, b.scorer.Score(view))
 	r.Values[MeasureSize] = float64(r.After) / float64(r.Room)
 	r.Values[MeasureKept] = float64(r.After) / float64(max(1, r.Before))

@@ -21,19 +21,11 @@ import (
 // If ctx ends or [Options.MaxUSD] is spent, Run returns the report on the finished sessions together
 // with the error. With a cache, the next run continues from there.
 func Run(ctx context.Context, items []Item, strategies []Strategy, opts *Options) (*Report, error) {
-	o, encoding, err := opts.settled()
+	r, err := newRunner(items, strategies, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkStrategies(strategies); err != nil {
-		return nil, err
-	}
-	r := &runner{opts: o, items: items, encoding: encoding, strategies: strategies, start: o.Now(), outputs: newOutputs(o.Outputs)}
-	if o.Cache != "" {
-		if r.cache, err = openCache(o.Cache); err != nil {
-			return nil, err
-		}
-	}
+	r.outputs = newOutputs(r.opts.Outputs)
 	err = r.each(ctx, r.session)
 	if r.outputs != nil {
 		err = errors.Join(err, r.outputs.err)
@@ -55,6 +47,27 @@ type runner struct {
 	progress Progress
 	paid     map[string]bool // strategies that have spent money
 	outputs  *outputs
+}
+
+// newRunner checks the strategies and the options.
+func newRunner(items []Item, strategies []Strategy, opts *Options) (*runner, error) {
+	if err := checkStrategies(strategies); err != nil {
+		return nil, err
+	}
+	return openRunner(items, strategies, opts)
+}
+
+// openRunner is newRunner for strategies that are checked elsewhere.
+func openRunner(items []Item, strategies []Strategy, opts *Options) (*runner, error) {
+	o, encoding, err := opts.settled()
+	r := &runner{opts: o, items: items, encoding: encoding, strategies: strategies}
+	if err != nil {
+		return nil, err
+	}
+	if r.start = o.Now(); o.Cache != "" {
+		r.cache, err = openCache(o.Cache)
+	}
+	return r, err
 }
 
 // An outcomeOf is the result of one session.
@@ -180,7 +193,7 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 		out.spent = spentBy(s, counter)
 	}
 	w := &sessionWork{run: r, session: s, counter: counter, hash: out.info.Hash}
-	if w.set = it.Canaries; w.set != "" {
+	if w.set = canary.Set(it.Canaries); w.set != "" {
 		out.info.Hash, out.info.Said = string(w.set)+":"+out.info.Hash, string(w.set)+":"+out.info.Said
 		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
 			out.skipped = tooShort(out.planted)

@@ -168,10 +168,14 @@ func (s *spent) add(o *spent) {
 		s.kinds[k] += n
 	}
 	for name, t := range o.tools {
-		sum := s.tool(name)
-		sum.Calls += t.Calls
-		sum.Results += t.Results
-		sum.CallTokens += t.CallTokens
-		sum.ResultTokens += t.ResultTokens
+		s.tool(name).Add(t)
 	}
+}
+
+// Add adds the tokens of another tool to those of t.
+func (t *ToolSpending) Add(o *ToolSpending) {
+	t.Calls += o.Calls
+	t.Results += o.Results
+	t.CallTokens += o.CallTokens
+	t.ResultTokens += o.ResultTokens
 }

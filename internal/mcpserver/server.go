@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/search"
@@ -42,21 +44,9 @@ const (
 )
 
 // RecallSchema is the JSON schema of the arguments of recall.
-const RecallSchema = `{"type":"object","additionalProperties":false,"properties":{
-	"what":{"type":["string","integer"],"maxLength":4000,"description":"m41 is a message, m41.2 its second result, m41-m47 a range; ` +
-	`or the ten digits after h: in a stub, with a + everything from there on; several, or the whole line or stub, work too"},
-	"of":{"type":"string","maxLength":40,"description":"six digits after of in the first line of the table with the number, to tell conversations apart"},
-	"file":{"type":"string","maxLength":1000,"description":"instead: a file's text as it is known now, by the end of its path"},
-	"at":{"type":["string","integer"],"maxLength":40,"description":"with file: as of this message"},
-	"changes":{"type":"boolean","description":"with file: its edits in order"},
-	"lines":{"type":["string","integer"],"maxLength":40,"description":"only these lines: 40-80, 40- or -80, counted from 1"},
-	"head":{"type":"integer","minimum":1,"description":"only the first lines, or with grep the first matches"},
-	"tail":{"type":"integer","minimum":1,"description":"only the last ones"},
-	"grep":{"type":"string","maxLength":1000,"description":"only lines that match this RE2 expression; alone, in the whole conversation"},
-	"tokens":{"type":"integer","minimum":1,"maximum":10000,"description":"how long the answer may be; default 5000"},
-	"offset":{"type":"integer","minimum":0,"description":"where to go on, as the page before said"},
-	"handle":{"type":"string","maxLength":4000,"description":"former name of what"},
-	"message":{"type":["string","integer"],"maxLength":200,"description":"former name of what"}}}`
+//
+//go:embed recall.json
+var RecallSchema string
 
 // A State is the conversation at one time.
 type State struct {
@@ -431,7 +421,7 @@ func (s *searching) search(ctx context.Context, st *State, in *searchArgs) ([]st
 	var b strings.Builder
 	fmt.Fprintf(&b, "[condense search: %s; old content of this conversation, %s; call recall with a number or handle and lines for the full text]\n", size.Plural(all, "piece")+" with some of the words or next to one, best first", notSaid)
 	for _, h := range hits {
-		fmt.Fprintf(&b, "- %s: lines %d-%d of %d, about %s", where(h.Piece), h.Lines.From, h.Lines.To, recall.CountLines(h.Piece.Text()),
+		fmt.Fprintf(&b, "- %s: lines %d-%d of %d, about %s", where(h.Piece), h.Lines.From, h.Lines.To, dialog.CountLines(h.Piece.Text()),
 			size.Plural((len(h.Piece.Text())+perToken-1)/perToken, "token"))
 		if h.Other > 0 {
 			fmt.Fprintf(&b, " (and %s)", size.Plural(h.Other, "other passage"))

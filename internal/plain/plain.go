@@ -65,10 +65,12 @@ func visible(r rune) rune {
 }
 
 // Abbreviate returns s if it has at most 40 characters, and else its first 40 and an ellipsis.
-func Abbreviate(s string) string {
-	const longest = 40
-	if r := []rune(s); len(r) > longest {
-		return string(r[:longest]) + "…"
+func Abbreviate(s string) string { return First(s, 40) }
+
+// First returns s if it has at most n characters, and else its first n and an ellipsis.
+func First(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -126,6 +127,15 @@ func AppendQuote(out []byte, s string) []byte {
 		start = i
 	}
 	return append(append(out, s[start:]...), '"')
+}
+
+// Encode returns the JSON of v with a line end, and without the escapes that only HTML needs.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // Append appends text to out in which each ? is replaced by an argument: a string in quotes, bytes unchanged, a time

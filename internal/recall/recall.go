@@ -131,7 +131,7 @@ func (p *Piece) Heading() string {
 	for _, at := range p.Places {
 		ids = append(ids, at.Message.ID)
 	}
-	s := fmt.Sprintf("%s %s, %s, %s", strings.Join(ids, " "), p.What, p.Handle, size.Plural(CountLines(p.Text()), "line"))
+	s := fmt.Sprintf("%s %s, %s, %s", strings.Join(ids, " "), p.What, p.Handle, size.Plural(dialog.CountLines(p.Text()), "line"))
 	if state := p.State(); state != "" {
 		s += ", " + state
 	}
@@ -395,13 +395,4 @@ func blockText(raw string) string {
 		return string(b)
 	}
 	return fmt.Sprintf("[%s, %s bytes of base64; condense recall --json prints them]", all[0], size.Group(len(raw)))
-}
-
-// CountLines returns the number of lines of text. A last line may have no end.
-func CountLines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		n++
-	}
-	return n
 }

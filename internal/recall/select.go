@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -38,7 +39,7 @@ func ParseLines(text string) (r Lines, err error) {
 // Cut returns the lines of text in the range, and the range that they are, without open ends. It
 // is an error if the text is shorter than the range's beginning.
 func (r Lines) Cut(text string) (string, Lines, error) {
-	all := CountLines(text)
+	all := dialog.CountLines(text)
 	if r == (Lines{}) {
 		return text, Lines{min(1, all), all}, nil
 	}
@@ -89,7 +90,7 @@ func (s *Selection) check() error {
 // Of returns the selected part of text, and its description, such as "lines 10-40 of 120". Without Grep the result is
 // a part of text, byte for byte; with it, each line begins with its number.
 func (s *Selection) Of(ctx context.Context, text string) (selected, what string, err error) {
-	all := CountLines(text)
+	all := dialog.CountLines(text)
 	cut, is, err := s.Lines.Cut(text)
 	if err != nil {
 		return "", "", err

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
 )
@@ -149,11 +150,7 @@ const longestMessage = 500
 func tidy(s string, known ...string) string {
 	s = secret.Redact(s, known...)
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if runes := []rune(s); len(runes) > longestMessage {
-		s = string(runes[:longestMessage]) + "…"
-	}
-	return s
+	return plain.First(strings.ToValidUTF8(s, "\uFFFD"), longestMessage)
 }
 
 // refusal returns the error of a response with an error status.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -97,7 +98,7 @@ func (b *builder) add(p *recall.Piece) {
 	for from, line := 0, 1; from < len(all); {
 		end, n := passageEnd(all[from:])
 		text := all[from : from+end]
-		x := passage{piece: len(b.pieces), lines: recall.Lines{From: line, To: line + recall.CountLines(text) - 1}, from: from, to: from + end}
+		x := passage{piece: len(b.pieces), lines: recall.Lines{From: line, To: line + dialog.CountLines(text) - 1}, from: from, to: from + end}
 		from, line = from+end, line+n
 		at := int32(len(b.passages))
 		Words(text, func(w []byte, part bool) {

@@ -132,3 +132,13 @@ func itself(b byte) string {
 	}
 	return regexp.QuoteMeta(string(rune(b))) + "|"
 }
+
+// Safe returns an error text that is safe to display: one line, without keys, and short. A provider's error can quote anything.
+func Safe(text string) string {
+	const read, longest = 4 << 10, 240 // bytes; the rest is ignored
+	text = Redact(plain.Line(text[:min(len(text), read)]))
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}

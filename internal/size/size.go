@@ -55,6 +55,9 @@ func Dollars(amount float64, decimals int) string {
 	return strings.Replace("$"+strconv.FormatFloat(amount, 'f', decimals, 64), "$-", "-$", 1)
 }
 
+// Number writes x with at most one decimal.
+func Number(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }
+
 // Group writes n with thousands separators: 1,234,567.
 func Group(n int) string {
 	s := strconv.Itoa(n)

@@ -17,7 +17,7 @@ func Program(root, path string) (string, error) {
 	if built := os.Getenv("PROGRAM_UNDER_TEST"); built != "" {
 		return built, nil
 	}
-	build := exec.Command("go", "build", "-o", path, "./cmd/condense") //nolint:gosec,noctx // of tests, also before the first
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./cmd/condense") //nolint:gosec,noctx // of tests, also before the first
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

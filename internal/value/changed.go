@@ -90,7 +90,7 @@ func newestIn(f *ledger.File) (out []string) {
 	for _, r := range f.Runs {
 		for i := range r.Lines {
 			at, text := r.Lines[i].Edited, strings.TrimSpace(r.Lines[i].Text)
-			if at < last || !says(text) {
+			if at < last || !hasWord(text) {
 				continue
 			}
 			if at > last {

@@ -310,7 +310,7 @@ func bothEnds(text string) string {
 func lastLine(text string) string {
 	for n := 0; text != "" && n < unitLook; n++ {
 		i := strings.LastIndexByte(text, '\n')
-		if line := text[i+1:]; says(line) && !strings.HasPrefix(line, markStart) {
+		if line := text[i+1:]; hasWord(line) && !strings.HasPrefix(line, markStart) {
 			return line
 		}
 		text = text[:max(i, 0)]
@@ -320,7 +320,7 @@ func lastLine(text string) string {
 
 func firstLine(text string) string {
 	for line := range strings.SplitSeq(text, "\n") {
-		if says(line) {
+		if hasWord(line) {
 			return line
 		}
 	}

@@ -2,6 +2,7 @@ package value
 
 import (
 	"context"
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -30,17 +31,23 @@ const (
 	newestEach    = 0.04
 )
 
-// decisionForm matches sentences that give a cause, a choice or a finding.
-var decisionForm = plain.Pattern(`(?i)\b(?:root cause|decid(?:e|ed|ing)|decision|(?:going|go|went) with|instead of|rul(?:e|ed|ing) out|turns out|` +
-	`the (?:(?:real|actual|main|underlying) )?(?:problem|issue|bug|reason|fix|cause|culprit|catch) (?:is|was)|because|since|found that|measured|confirm(?:ed|s)|` +
-	`remaining|still (?:needs?|open|fails?|missing)|not (?:done|needed|possible|supported)|follow[- ]up|cho(?:se|osing)|trade-?off|workaround|caused by|` +
-	`works now|now (?:passes|works)|verified|blocked|found it|(?:points?|pointed) (?:at|to)|comes from|rather than|for (?:that|this) reason|therefore|which (?:means|makes)|` +
-	`I(?:'m| am) (?:taking|dropping|keeping|leaving|doing)|I(?:'ll| will) (?:leave|keep|stay|drop|solve)|so I(?:'ll| will|'m| am)|hard-?cod\w+|undocumented|no longer|explains|` +
-	`Ursache|entscheide|entschieden|stattdessen|statt|liegt daran|kommt daher|behoben|verworfen|weil|deshalb|daher|damit|werfe|nehme|porque|causa|en lugar de|parce que|au lieu de|la cause)\b|` +
-	`原因|决定|改用|因为|原来|根源|选择|打算|所以|考虑到|只有|\b\d[\d.,]* ?(?:%|ms\b|µs\b|s\b|[kKMG]i?B\b)`)
+//go:embed decisions.txt
+var decisions string
+
+// decisionForm matches sentences that give a cause, a choice or a finding, hanForm those in Chinese, and measureForm a number with a unit.
+var (
+	decisionForm = dialog.ReadForm(`(?i)\b(?:`, decisions, `)\b`)
+	hanForm      = dialog.NewForm(`原因|决定|改用|因为|原来|根源|选择|打算|所以|考虑到|只有`)
+	measureForm  = plain.Pattern(`(?i)\b\d[\d.,]* ?(?:%|ms\b|µs\b|s\b|[kKMG]i?B\b)`)
+)
+
+// decides reports whether text gives a cause, a choice or a finding.
+func decides(text string) bool {
+	return decisionForm.Match(text) || hanForm.Match(text) || strings.ContainsAny(text, "0123456789") && measureForm().MatchString(text)
+}
 
 // outcomeForm matches lines that say how a test, a build or a check ended.
-var outcomeForm = plain.Pattern(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
+var outcomeForm = dialog.NewForm(`(?i)\b\d+ (?:tests?|specs?|passed|passing|failed|failing|failures?|errors?|warnings?|problems?|skipped)\b|\btests?:? +(?:passed|failed|\d)|` +
 	`\ball (?:\w+ )?(?:tests? |checks? )?pass|\bbuild (?:succeeded|failed|complete)|\bBUILD (?:SUCCESS|FAIL)|^(?:PASS|FAIL|ok)\b|\btest result:|\bcompiled? (?:successfully|with)`)
 
 // keepReports keeps the prose of other agents' reports, newest first: nothing else in the conversation has it.
@@ -78,7 +85,7 @@ func keepDecisions(_ context.Context, w *choice) error {
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
 			if w.lines[l].at != 0 || w.r.c.Lines[l].shape != shapeProse || w.spent()+least(w, l) > limit ||
-				!decisionForm().MatchString(w.r.c.Lines[l].Text) { // last, because it takes longest
+				!decides(w.r.c.Lines[l].Text) { // last, because it takes longest
 				continue
 			}
 			s := w.v.blockOf(l)
@@ -185,7 +192,7 @@ func keepOutcomes(_ context.Context, w *choice) error {
 			}
 		}
 		for l := pass.Lines.End - 1; l >= pass.Lines.Start; l-- {
-			if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm().MatchString(text) || dialog.NamesExit(text)) {
+			if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && (outcomeForm.Match(text) || dialog.NamesExit(text)) {
 				if dialog.NamesExit(text) { // an exit code gives no reason
 					takeReason(w, pass.Lines, limit)
 				}
@@ -212,7 +219,7 @@ func takeFaults(w *choice, lines core.Span, limit float64) {
 // takeReason keeps the first of the lines that gives the reason of a failure.
 func takeReason(w *choice, lines core.Span, limit float64) {
 	for l := lines.Start; l < lines.End; l++ {
-		if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && says(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
+		if text := w.r.c.Lines[l].Text; len(text) <= outcomeLong && hasWord(text) && dialog.FaultOf(text) != dialog.NoFault && !dialog.NamesExit(text) {
 			w.takeLine(l, limit)
 			return
 		}

@@ -126,24 +126,24 @@ func cutHead(text string) (body, mark string, ok bool) {
 // lostMark returns the mark at the end of a result with omissions, such as "[… 120 lines (error) h:0123456789]": the
 // number of missing lines (0 if only pieces of lines are missing), whether the call failed, and the handle, if any.
 func lostMark(lines int, failed bool, handle string) string {
-	var says []string
+	var hasWord []string
 	switch lines {
 	case 0:
 	case 1:
-		says = append(says, "1 line")
+		hasWord = append(hasWord, "1 line")
 	default:
-		says = append(says, strconv.Itoa(lines)+" lines")
+		hasWord = append(hasWord, strconv.Itoa(lines)+" lines")
 	}
 	if failed {
-		says = append(says, failedMark)
+		hasWord = append(hasWord, failedMark)
 	}
 	if handle != "" {
-		says = append(says, handle)
+		hasWord = append(hasWord, handle)
 	}
-	if len(says) == 0 {
+	if len(hasWord) == 0 {
 		return GapMark
 	}
-	return markStart + strings.Join(says, " ") + "]"
+	return markStart + strings.Join(hasWord, " ") + "]"
 }
 
 // endMark returns the mark that a former condensation put at the end of a result; empty if there is none.
@@ -369,7 +369,7 @@ func (r *reader) extractPart(i, j int, s, mark string) {
 		if at < 0 {
 			at = r.open(Passage{Kind: dialog.KindAssistant, Message: i, part: j, partial: true}, "")
 		}
-		if says(line) || r.c.Passages[at].rules != "" {
+		if hasWord(line) || r.c.Passages[at].rules != "" {
 			if r.c.Passages[at].Kind == dialog.KindToolCall {
 				if field := fieldIn(line); field != fieldOther {
 					r.field = field

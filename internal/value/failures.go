@@ -19,7 +19,7 @@ type failure struct {
 type trial struct {
 	out, fixed []failure
 	last       map[string]bool // whether the newest run of each key succeeded; see dialog.CommandKeys
-	mended     map[string]bool // the first keys of fixed
+	fixedLater map[string]bool // the first keys of fixed
 }
 
 // solved reports whether everything that a command runs succeeded later, and whether any of it was run.
@@ -34,8 +34,8 @@ func (t *trial) solved(keys []string) (all, some bool) {
 
 // fix lists a command that failed with the error was, and succeeded later.
 func (t *trial) fix(shown, key, was string, passage int) {
-	if !t.mended[key] && len(t.fixed) < openFixed && dialog.FaultOf(was) != dialog.NoFault {
-		t.mended[key] = true
+	if !t.fixedLater[key] && len(t.fixed) < openFixed && dialog.FaultOf(was) != dialog.NoFault {
+		t.fixedLater[key] = true
 		t.fixed = append(t.fixed, failure{fixedName + oneLine(shown, openLong/2) + " (was: " + oneLine(was, openLong/2) + ")", passage})
 	}
 }
@@ -43,7 +43,7 @@ func (t *trial) fix(shown, key, was string, passage int) {
 // failures returns, newest first, the last commands that failed, did not succeed since and were not explained, and the commands that
 // were fixed.
 func (r *reading) failures() (out, fixed []failure) {
-	t := trial{last: map[string]bool{}, mended: map[string]bool{}}
+	t := trial{last: map[string]bool{}, fixedLater: map[string]bool{}}
 	looked := 0
 	for p, pass := range slices.Backward(r.c.Passages) {
 		if len(t.out) == openErrors || looked == openLook {
@@ -170,7 +170,7 @@ const crosses = "×✕✖✗✘"
 func errorLine(text string) string {
 	sure, maybe, last, count := "", "", "", ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if !says(line) || strings.HasPrefix(line, "Traceback (most recent") || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
+		if !hasWord(line) || strings.HasPrefix(line, "Traceback (most recent") || dialog.NamesExit(line) || strings.HasPrefix(line, markStart) || readGap(line) > 0 {
 			continue
 		}
 		switch fault := dialog.FaultOf(line); {
@@ -194,15 +194,13 @@ func errorLine(text string) string {
 	return oneLine(first, openLong*3/4) + " (" + oneLine(count, openLong/4) + ")"
 }
 
-var colours = plain.Pattern(`\x1b\[[0-9;]*[A-Za-z]`)
-
 // oneLine returns at most n bytes of s on one line, without text that a reader of the block could take for its end.
 func oneLine(s string, n int) string {
 	cut := len(s) > 4*n
 	if cut {
 		s = s[:4*n]
 	}
-	s = strings.Join(strings.FieldsFunc(colours().ReplaceAllString(strings.ToValidUTF8(s, ""), ""), func(r rune) bool {
+	s = strings.Join(strings.FieldsFunc(dialog.WithoutColours(strings.ToValidUTF8(s, "")), func(r rune) bool {
 		return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xa0
 	}), " ")
 	if len(s) > n {

@@ -378,3 +378,13 @@ func flatten(args string, yield func(key, text string)) bool {
 		yield(key, value)
 	}
 }
+
+// hasWord reports whether there is a letter or digit in s.
+func hasWord(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; b >= 0x80 || bytesOf[b]&(isLower|isUpper|isDigit) != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -60,14 +60,14 @@ func (pre *preface) listOpen(hidden []bool, unsure func(*Passage) bool, free flo
 			from[t.entry()] = t.passage
 		}
 	}
-	failures, mended := pre.r.failures()
+	failures, fixedLater := pre.r.failures()
 	for _, f := range failures {
 		if f.passage < 0 || hidden[pre.r.c.Passages[f.passage].Message] || unsure(&pre.r.c.Passages[f.passage]) {
 			errors = append(errors, f.entry)
 			from[f.entry] = f.passage
 		}
 	}
-	for _, f := range mended {
+	for _, f := range fixedLater {
 		fixed = append(fixed, f.entry)
 		from[f.entry] = f.passage
 	}

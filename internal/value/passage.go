@@ -367,7 +367,7 @@ func (r *reader) text(s string) {
 		s = strings.Trim(s, "\n")
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if !says(line) {
+		if !hasWord(line) {
 			if rules {
 				r.line(Line{Text: line, Passage: at})
 			} else {
@@ -409,14 +409,14 @@ func (r *reader) follow(line string, at int32) {
 func (r *reader) lines(s string, at int32) {
 	for line := range strings.SplitSeq(s, "\n") {
 		if len(line) <= longLine {
-			if says(line) {
+			if hasWord(line) {
 				r.line(Line{Text: line, Passage: at})
 			}
 			continue
 		}
 		first := true
 		add := func(piece string) {
-			if says(piece) {
+			if hasWord(piece) {
 				r.line(Line{Text: piece, Passage: at, joins: !first})
 				first = false
 			}
@@ -439,6 +439,9 @@ const (
 
 // opaque returns the first run of at least so many bytes of base64 or hexadecimal digits in s; 0, 0 if there is none.
 func opaque(s string, least int) (from, end int) {
+	if len(s) < least {
+		return 0, 0
+	}
 	seen, hex := uint8(0), true
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && (bytesOf[s[i]]&isWord != 0 || strings.IndexByte("+/=-", s[i]) >= 0) {
@@ -487,14 +490,4 @@ func (r *reader) line(l Line) {
 	r.apart = false
 	r.c.bytes += len(l.Text) + 1
 	r.c.Lines = append(r.c.Lines, l)
-}
-
-// says reports whether there is a letter or digit in s.
-func says(s string) bool {
-	for i := range len(s) {
-		if b := s[i]; b >= 0x80 || bytesOf[b]&(isLower|isUpper|isDigit) != 0 {
-			return true
-		}
-	}
-	return false
 }

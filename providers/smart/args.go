@@ -15,10 +15,10 @@ import (
 // is about as long.
 const minArgument = 200
 
-// shortenCall replaces the long arguments of the call in piece i by stubs, after the first keep bytes of each.
+// shortenCall replaces the long arguments of the call in segment i by stubs, after the first keep bytes of each.
 // Where locates the content, or a newer version of it.
 func (w *work) shortenCall(i, keep int, where string) {
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	if p.fixed || p.gone || len(p.text) < minArgument {
 		return
 	}

@@ -38,8 +38,8 @@ func TestWhoSaidWhat(t *testing.T) {
 			typed[c.Text] = c.Origin == "human"
 		}
 	}
-	for i := range w.pieces {
-		p := &w.pieces[i]
+	for i := range w.segments {
+		p := &w.segments[i]
 		if p.kind != dialog.KindUser && p.kind != dialog.KindInjected {
 			continue
 		}

@@ -67,9 +67,9 @@ func narrate(w *work, from, most, limit int) []string {
 func writeMessage(w *work, b *strings.Builder, i, most int) {
 	fmt.Fprintf(b, "<%s>\n", w.msgs[i].Role)
 	for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
-		box := &w.boxes[k]
-		for n := box.pieces.Start; n < box.pieces.End; n++ {
-			p := &w.pieces[n]
+		block := &w.blocks[k]
+		for n := block.segments.Start; n < block.segments.End; n++ {
+			p := &w.segments[n]
 			if p.kind == dialog.KindReasoning || p.kind == dialog.KindEnvironment {
 				continue
 			}

@@ -110,9 +110,9 @@ func (s *step) do(ctx context.Context, w *work, now func() time.Time) (core.Step
 	w.step = &rep
 	w.steps++
 	err := s.run(ctx, w)
-	for i := range w.pieces {
-		if p := &w.pieces[i]; p.step == w.steps && w.boxes[p.box].handleText != "" {
-			rep.Handles = append(rep.Handles, w.boxes[p.box].handleText)
+	for i := range w.segments {
+		if p := &w.segments[i]; p.step == w.steps && w.blocks[p.block].handleText != "" {
+			rep.Handles = append(rep.Handles, w.blocks[p.block].handleText)
 		}
 	}
 	w.settle()

@@ -32,7 +32,7 @@ var cutPass = define("cut", classLossy, "",
 	"Cuts long results by their type: keeps the first, last and unusual elements of a JSON array, the failures of a log, the changes of a diff, the signatures of code, the header of a table.",
 	cutSettings{Tokens: 120, Start: 2000, Keep: 2},
 	func(ctx context.Context, w *work, c cutSettings) error {
-		return cutResults(ctx, w, c.Start, c.Tokens, c.Keep, false, cutPiece)
+		return cutResults(ctx, w, c.Start, c.Tokens, c.Keep, false, cutSegment)
 	})
 
 // cutResults calls cut with every result except the results of the newest keep calls, oldest first,
@@ -46,14 +46,14 @@ func cutResults(ctx context.Context, w *work, start, least, keep int, all bool, 
 			return err
 		}
 		for _, u := range answered {
-			if w.met() && !all {
+			if w.fits() && !all {
 				return nil
 			}
 			for i := u.results.Start; i < u.results.End; i++ {
 				if limit == start {
-					w.looked(1)
+					w.visited(1)
 				}
-				if w.pieces[i].kind == dialog.KindToolResult {
+				if w.segments[i].kind == dialog.KindToolResult {
 					cut(w, i, limit)
 				}
 			}
@@ -64,9 +64,9 @@ func cutResults(ctx context.Context, w *work, start, least, keep int, all bool, 
 	}
 }
 
-// cutPiece shortens piece i to about limit tokens by its structure.
-func cutPiece(w *work, i, limit int) {
-	p := &w.pieces[i]
+// cutSegment shortens segment i to about limit tokens by its structure.
+func cutSegment(w *work, i, limit int) {
+	p := &w.segments[i]
 	s, bytes, ok := gapStub(w, i, limit, 0)
 	if !ok {
 		return
@@ -81,11 +81,11 @@ func cutPiece(w *work, i, limit int) {
 	}
 }
 
-// gapStub returns the stub of a gap in piece i, and how many bytes of the text may stay next to
-// it within limit tokens, minus spare. It reports false if the piece is not too long or nothing
+// gapStub returns the stub of a gap in segment i, and how many bytes of the text may stay next to
+// it within limit tokens, minus spare. It reports false if the segment is not too long or nothing
 // may stay.
 func gapStub(w *work, i, limit, spare int) (s stub, bytes int, ok bool) {
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	if !tooLong(p, limit) {
 		return s, 0, false
 	}
@@ -96,10 +96,10 @@ func gapStub(w *work, i, limit, spare int) (s stub, bytes int, ok bool) {
 	return s, int(int64(len(p.text)) * int64(room) / int64(p.tokens)), room > 0
 }
 
-// tooLong reports whether a piece may be cut to limit. One that was cut already may be
+// tooLong reports whether a segment may be cut to limit. One that was cut already may be
 // half as long again: cuts are by bytes, and a second cut for a few tokens is not worth
 // its stub.
-func tooLong(p *piece, limit int) bool {
+func tooLong(p *segment, limit int) bool {
 	if p.fixed || p.gone || p.tokens <= limit {
 		return false
 	}
@@ -133,8 +133,8 @@ var headTailPass = define("headtail", classLossy, "",
 			return cut(w, c.Start, c.Tokens)
 		}
 		most := c.Tokens
-		for i := range w.pieces {
-			most = max(most, w.pieces[i].tokens)
+		for i := range w.segments {
+			most = max(most, w.segments[i].tokens)
 		}
 		limit := fitted(w, c.Tokens, most, func(w *work, limit int) { _ = cut(w, limit, limit) }) // an error ends cut below too
 		return cut(w, limit, limit)
@@ -148,7 +148,7 @@ func fitted(w *work, least, most int, try func(w *work, n int)) int {
 		n := least + (most-least+1)/2
 		trial := w.clone()
 		trial.step = &core.Step{Saved: map[string]int{}}
-		if try(trial, n); trial.met() {
+		if try(trial, n); trial.fits() {
 			least = n
 		} else {
 			most = n - 1
@@ -157,7 +157,7 @@ func fitted(w *work, least, most int, try func(w *work, n int)) int {
 	return least
 }
 
-// headTail cuts the middle out of piece i, so that about limit tokens stay, of which the
+// headTail cuts the middle out of segment i, so that about limit tokens stay, of which the
 // beginning gets the share head.
 func headTail(w *work, i, limit int, head float64) {
 	s, bytes, ok := gapStub(w, i, limit, 2)
@@ -165,7 +165,7 @@ func headTail(w *work, i, limit int, head float64) {
 		return
 	}
 	first := int(head * float64(bytes))
-	if text, ok := cutMiddle(w.pieces[i].text, first, bytes-first, s); ok {
+	if text, ok := cutMiddle(w.segments[i].text, first, bytes-first, s); ok {
 		w.put(i, text)
 	}
 }

@@ -119,8 +119,8 @@ func digestFrom(w *work, from int) digestText {
 // askedSince quotes the user, newest messages first.
 func askedSince(w *work, from int) []string {
 	var out []string
-	for i := len(w.pieces) - 1; i >= 0 && w.message(i) >= from; i-- {
-		if p := &w.pieces[i]; p.kind == dialog.KindUser {
+	for i := len(w.segments) - 1; i >= 0 && w.message(i) >= from; i-- {
+		if p := &w.segments[i]; p.kind == dialog.KindUser {
 			if line := oneLine(dialog.Unwrap(p.text), 240); line != "" {
 				out = append(out, line)
 			}
@@ -132,10 +132,10 @@ func askedSince(w *work, from int) []string {
 // lastPlan quotes the newest list of open work.
 func lastPlan(w *work, from int) []string {
 	for _, u := range slices.Backward(w.uses) {
-		if u.Info.Family != dialog.FamilyPlan || !u.Called || u.Message < from || isStub(w.pieces[u.call].text) {
+		if u.Info.Family != dialog.FamilyPlan || !u.Called || u.Message < from || isStub(w.segments[u.call].text) {
 			continue
 		}
-		text := w.pieces[u.call].text
+		text := w.segments[u.call].text
 		if strings.HasPrefix(text, "<") {
 			text = cmp.Or(dialog.Element(text, "todos"), text)
 		}
@@ -163,7 +163,7 @@ func lastErrors(w *work, from int) (quoted []string, mended map[string]bool) {
 			continue
 		}
 		if len(quoted) < digestErrorsMost {
-			quoted = append(quoted, call+": "+oneLine(w.pieces[u.results.Start].text, 200))
+			quoted = append(quoted, call+": "+oneLine(w.segments[u.results.Start].text, 200))
 		}
 	}
 	return quoted, mended

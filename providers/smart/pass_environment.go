@@ -22,12 +22,12 @@ var environmentPass = define("environment", classSuperseded, "",
 	func(_ context.Context, w *work, c environmentSettings) error {
 		kept := 0
 		newer := map[string]bool{} // sections of newer blocks
-		for i := len(w.pieces) - 1; i >= 0; i-- {
-			p := &w.pieces[i]
+		for i := len(w.segments) - 1; i >= 0; i-- {
+			p := &w.segments[i]
 			if p.kind != dialog.KindEnvironment || w.hidden[w.message(i)] || isStub(p.text) {
 				continue
 			}
-			w.looked(1)
+			w.visited(1)
 			own := sections(p.text)
 			switch {
 			case kept < c.Keep:
@@ -50,12 +50,12 @@ const gapSign = "…"
 // A section is a part of an environment block under a title of its own.
 type section struct{ title, text string }
 
-// sections cuts a block at the lines that begin with "# ". Text before the first is a section without a title.
+// sections cuts an element at the lines that begin with "# ". Text before the first is a section without a title.
 // Numbers and paths in a title are not part of it.
-func sections(block string) []section {
+func sections(element string) []section {
 	var out []section
 	begin, at := 0, 0 // of the last section, and of the line
-	for line := range strings.Lines(block) {
+	for line := range strings.Lines(element) {
 		if strings.HasPrefix(line, "# ") {
 			title, _, _ := strings.Cut(strings.TrimSpace(line), " (")
 			out = append(out, section{title: title})
@@ -64,7 +64,7 @@ func sections(block string) []section {
 			out = append(out, section{})
 		}
 		at += len(line)
-		out[len(out)-1].text = block[begin:at]
+		out[len(out)-1].text = element[begin:at]
 	}
 	return out
 }
@@ -75,7 +75,7 @@ func (w *work) staleSections(i int, own []section, newer map[string]bool) {
 		w.leave(i, stub{bare: true})
 		return
 	}
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	if hasStub(p.text) {
 		return
 	}

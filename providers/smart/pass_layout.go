@@ -20,15 +20,15 @@ var layoutPass = define("layout", classLossless, "",
 	"Removes what carries no information from tool results: escape sequences, progress bars, trailing space, indentation of JSON, paths that are repeated on every line of a search. Results of reads stay unchanged, because edits quote them.",
 	layoutSettings{Terminal: true, Space: true, JSON: true, Matches: true},
 	func(_ context.Context, w *work, c layoutSettings) error {
-		for i := range w.pieces {
-			p := &w.pieces[i]
+		for i := range w.segments {
+			p := &w.segments[i]
 			if p.kind != dialog.KindToolResult || p.fixed || p.gone {
 				continue
 			}
 			if p.use.Info.Family == dialog.FamilyRead {
 				continue // an edit quotes a file as it is, to the last space
 			}
-			w.looked(1)
+			w.visited(1)
 			text := p.text
 			if c.JSON {
 				if compact, ok := compactJSON(text); ok {

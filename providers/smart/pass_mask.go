@@ -27,12 +27,12 @@ var maskPass = define("mask", classLossy,
 	func(_ context.Context, w *work, c maskSettings) error {
 		answered := w.answered()
 		for _, u := range answered[:max(0, len(answered)-c.Keep)] {
-			if c.UntilTarget && w.met() {
+			if c.UntilTarget && w.fits() {
 				break
 			}
-			w.looked(u.results.End - u.results.Start)
+			w.visited(u.results.End - u.results.Start)
 			if c.Inputs && u.Called {
-				w.looked(1)
+				w.visited(1)
 			}
 			if u.IsError && !c.Errors || slices.Contains(c.Except, u.Name) {
 				continue
@@ -81,12 +81,12 @@ var prunePass = define("prune", classLossy,
 			if u.Message >= last || slices.ContainsFunc(c.Except, func(n string) bool { return strings.EqualFold(n, u.Name) }) {
 				continue
 			}
-			if w.pieces[u.results.Start].fixed {
+			if w.segments[u.results.Start].fixed {
 				continue
 			}
-			w.looked(u.results.End - u.results.Start)
+			w.visited(u.results.End - u.results.Start)
 			n := 0
-			for _, p := range w.pieces[u.results.Start:u.results.End] {
+			for _, p := range w.segments[u.results.Start:u.results.End] {
 				n += p.tokens
 			}
 			if kept += n; kept > c.Protect {
@@ -110,8 +110,8 @@ func (w *work) turnFromEnd(n int) int {
 		return len(w.msgs)
 	}
 	seen := -1
-	for i := len(w.pieces) - 1; i >= 0; i-- {
-		if p := &w.pieces[i]; p.kind == dialog.KindUser && w.message(i) != seen && !w.hidden[w.message(i)] {
+	for i := len(w.segments) - 1; i >= 0; i-- {
+		if p := &w.segments[i]; p.kind == dialog.KindUser && w.message(i) != seen && !w.hidden[w.message(i)] {
 			seen = w.message(i)
 			if n--; n == 0 {
 				return seen

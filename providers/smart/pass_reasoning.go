@@ -20,16 +20,16 @@ var reasoningPass = define("reasoning", classLossy,
 	reasoningSettings{Turns: 1},
 	func(_ context.Context, w *work, c reasoningSettings) error {
 		last := w.turnFromEnd(c.Turns)
-		for i := range w.pieces {
-			p := &w.pieces[i]
+		for i := range w.segments {
+			p := &w.segments[i]
 			msg := w.message(i)
 			if p.kind != dialog.KindReasoning || p.fixed || p.gone || msg >= last || w.hidden[msg] {
 				continue
 			}
-			if w.met() {
+			if w.fits() {
 				break
 			}
-			w.looked(1)
+			w.visited(1)
 			if w.saysMore(msg) {
 				w.drop(i)
 			}

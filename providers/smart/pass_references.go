@@ -30,8 +30,8 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 	func(ctx context.Context, w *work, c nearSettings) error {
 		type key struct{ name, target, path string }
 		newest := map[key]int{}
-		for i := len(w.pieces) - 1; i >= 0; i-- {
-			p := &w.pieces[i]
+		for i := len(w.segments) - 1; i >= 0; i-- {
+			p := &w.segments[i]
 			if p.kind != dialog.KindToolResult || p.gone || p.use == nil || p.tokens < c.Tokens || w.hidden[w.message(i)] {
 				continue
 			}
@@ -43,11 +43,11 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 			at, ok := newest[k]
 			if hasStub(p.text) {
 				if ok && strings.Contains(p.text, stubMark+": "+patchThe) {
-					w.pieces[at].needed = true // for an earlier condensation's diff
+					w.segments[at].needed = true // for an earlier condensation's diff
 				}
 				continue
 			}
-			w.looked(1)
+			w.visited(1)
 			if !ok {
 				newest[k] = i
 				continue
@@ -60,9 +60,9 @@ var nearPass = referring(define("near_duplicates", classLossless, "",
 		return nil
 	}))
 
-// asDiff replaces piece i by a diff that turns the later piece at into it.
+// asDiff replaces segment i by a diff that turns the later segment at into it.
 func asDiff(w *work, i, at int, share float64) bool {
-	p, newer := &w.pieces[i], w.pieces[at].text
+	p, newer := &w.segments[i], w.segments[at].text
 	if p.fixed || p.text == newer {
 		return false
 	}
@@ -79,7 +79,7 @@ func asDiff(w *work, i, at int, share float64) bool {
 	if float64(w.count(text)) >= share*float64(p.tokens) || !w.put(i, text) {
 		return false
 	}
-	w.pieces[at].needed = true
+	w.segments[at].needed = true
 	return true
 }
 
@@ -95,17 +95,17 @@ var duplicatesPass = referring(define("duplicates", classLossless, "",
 	duplicatesSettings{Tokens: 40},
 	func(_ context.Context, w *work, c duplicatesSettings) error {
 		seed := maphash.MakeSeed()
-		newest := map[uint64][]int{} // by hash, pieces of different text
-		for i := len(w.pieces) - 1; i >= 0; i-- {
-			p := &w.pieces[i]
+		newest := map[uint64][]int{} // by hash, segments of different text
+		for i := len(w.segments) - 1; i >= 0; i-- {
+			p := &w.segments[i]
 			if p.gone || p.needed || w.hidden[w.message(i)] || p.tokens < c.Tokens || !repeats(p.kind) || hasStub(p.text) {
 				continue
 			}
-			w.looked(1)
+			w.visited(1)
 			h := maphash.String(seed, p.text)
 			at := -1
 			for _, k := range newest[h] {
-				if w.pieces[k].text == p.text {
+				if w.segments[k].text == p.text {
 					at = k
 					break
 				}
@@ -132,14 +132,14 @@ const (
 	patchThe = "patch the"
 )
 
-// refer says, for the stub of piece i, where the later piece at is: "same text in the
+// refer says, for the stub of segment i, where the later segment at is: "same text in the
 // read_file src/a.go below".
 func refer(w *work, i int, what string, at int) string {
-	of, _ := w.label(&w.pieces[at])
+	of, _ := w.label(&w.segments[at])
 	switch {
-	case w.boxes[w.pieces[i].box].users:
+	case w.blocks[w.segments[i].block].users:
 		of = "one"
-	case w.pieces[at].use == nil:
+	case w.segments[at].use == nil:
 		of = "text"
 	}
 	return what + " " + of + " below"
@@ -175,8 +175,8 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 		if c.Runs {
 			supersedeRuns(w)
 		}
-		for i := len(w.pieces) - 1; i >= 0; i-- {
-			p := &w.pieces[i]
+		for i := len(w.segments) - 1; i >= 0; i-- {
+			p := &w.segments[i]
 			if p.use == nil || p.gone || w.hidden[w.message(i)] {
 				continue
 			}
@@ -186,10 +186,10 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				if isStub(p.text) {
 					continue
 				}
-				w.looked(1)
+				w.visited(1)
 				if at := covered(p.of.File); at >= 0 && c.Reads {
 					what := seeNewer
-					if w.pieces[at].text == p.text {
+					if w.segments[at].text == p.text {
 						what = sameText
 					}
 					w.leave(i, stub{where: refer(w, i, what, at)})
@@ -199,7 +199,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 					below[base] = append(below[base], sight{p.of.File, i})
 				}
 			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
-				w.looked(1)
+				w.visited(1)
 				f := dialog.File{Path: u.Info.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
 					w.shortenCall(i, 0, refer(w, i, seeNewer, at))
@@ -232,13 +232,13 @@ func supersedeRuns(w *work) {
 		if !u.Called || u.IsError || u.results.End-u.results.Start != 1 || w.hidden[u.Message] {
 			continue
 		}
-		r := run{u.Name, w.pieces[u.call].text}
+		r := run{u.Name, w.segments[u.call].text}
 		at, again := newest[r]
 		if !again {
 			newest[r] = u.results.Start
 			continue
 		}
-		w.looked(1)
+		w.visited(1)
 		w.leave(u.results.Start, stub{where: refer(w, u.results.Start, seeNewer, at)})
 	}
 }

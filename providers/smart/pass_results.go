@@ -49,7 +49,7 @@ var resultsPass = define("results", classLossy, "",
 				if !ok || len(r.Content) != 1 {
 					continue
 				}
-				w.looked(1)
+				w.visited(1)
 				t, _ := r.Content[0].(core.Text)
 				if len(t) <= c.Over || hasStub(string(t)) { // a token has a byte or more
 					continue

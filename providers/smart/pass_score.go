@@ -43,7 +43,7 @@ func hideByPoints(w *work, c *scoreSettings) {
 	users, keep := make([]int, len(groups)), max(c.KeepUsers, 1) // the newest request always stays
 	for k := len(groups) - 1; k >= 0; k-- {
 		g := &groups[k]
-		w.looked(g.End - g.Start)
+		w.visited(g.End - g.Start)
 		s := about.group(g.Span)
 		points[k] = s.points(c)
 		if s.user {
@@ -76,7 +76,7 @@ func hideInOrder(w *work, groups []group, order []int) {
 		gone[k+1] = w.hidden[groups[k].Start]
 	}
 	for _, k := range order {
-		if w.met() {
+		if w.fits() {
 			return
 		}
 		if gone[k+1] {
@@ -135,8 +135,8 @@ func (s scores) group(g core.Span) score {
 func (w *work) scores() scores {
 	out := make(scores, len(w.msgs))
 	bytes := make([]int, len(w.msgs))
-	for i := range w.pieces {
-		p := &w.pieces[i]
+	for i := range w.segments {
+		p := &w.segments[i]
 		s := &out[w.message(i)]
 		bytes[w.message(i)] += len(p.text)
 		s.user = s.user || p.kind == dialog.KindUser

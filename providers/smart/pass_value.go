@@ -35,7 +35,7 @@ var valuePass = onDemand(choosing(define("value", classLossy, "",
 
 // chooseLines keeps the newest messages and the best lines of the others.
 func chooseLines(ctx context.Context, w *work, c *valueSettings) error {
-	if w.met() {
+	if w.fits() {
 		return nil
 	}
 	shares := value.DefaultShares()
@@ -223,7 +223,7 @@ func shortenNewestCalls(w *work) {
 	}
 	most := int(value.DefaultShares().Newest*float64(w.room)) / max(1, len(calls))
 	for _, c := range calls {
-		if w.pieces[c].tokens > most {
+		if w.segments[c].tokens > most {
 			const part = 0.5 // of that share; the rest is better spent on other lines
 			w.shortenCall(c, int(part*4*float64(most)), "")
 		}

@@ -5,27 +5,27 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 )
 
-// read makes boxes, pieces and uses of a conversation.
+// read makes blocks, segments and uses of a conversation.
 func (w *work) read(d *dialog.Dialog) {
 	w.uses = make([]use, len(d.Uses))
 	for i, u := range d.Uses {
 		w.uses[i].Use = u
 	}
 	for i := range w.msgs {
-		start := len(w.boxes)
+		start := len(w.blocks)
 		for j := range d.Messages[i] {
 			if part := &d.Messages[i][j]; len(part.Passages) > 0 {
-				w.box(i, j, part)
+				w.addBlock(i, j, part)
 			}
 		}
-		w.ofMsg[i] = core.Span{Start: start, End: len(w.boxes)}
+		w.ofMsg[i] = core.Span{Start: start, End: len(w.blocks)}
 	}
 }
 
-// box adds the box of part j of message i, with its pieces.
-func (w *work) box(i, j int, part *dialog.Part) {
+// addBlock adds the block of part j of message i, with its segments.
+func (w *work) addBlock(i, j int, part *dialog.Part) {
 	m := &w.msgs[i]
-	b := box{msg: i, part: j, pieces: core.Span{Start: len(w.pieces), End: len(w.pieces) + len(part.Passages)}, media: part.Media}
+	b := block{msg: i, part: j, segments: core.Span{Start: len(w.segments), End: len(w.segments) + len(part.Passages)}, media: part.Media}
 	if len(m.Parts) == 1 {
 		b.tokens = max(0, m.Tokens-core.FramingTokens)
 	} else {
@@ -48,7 +48,7 @@ func (w *work) box(i, j int, part *dialog.Part) {
 	left := m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal
 	for k := range part.Passages {
 		pass := &part.Passages[k]
-		p := piece{box: len(w.boxes), kind: pass.Kind, of: pass, text: pass.Text, tokens: texts}
+		p := segment{block: len(w.blocks), kind: pass.Kind, of: pass, text: pass.Text, tokens: texts}
 		if pass.Use != nil {
 			p.use = &w.uses[pass.Use.Index]
 			w.link(p.use, pass.Kind)
@@ -60,14 +60,14 @@ func (w *work) box(i, j int, part *dialog.Part) {
 		if left {
 			p.kind = dialog.KindOther
 		}
-		w.pieces = append(w.pieces, p)
+		w.segments = append(w.segments, p)
 	}
-	w.boxes = append(w.boxes, b)
+	w.blocks = append(w.blocks, b)
 }
 
-// link adds the next piece, of that kind, to use u.
+// link adds the next segment, of that kind, to use u.
 func (w *work) link(u *use, kind dialog.Kind) {
-	n := len(w.pieces)
+	n := len(w.segments)
 	switch {
 	case kind == dialog.KindToolCall:
 		u.call = n

@@ -50,7 +50,7 @@ func TestReadsOnce(t *testing.T) {
 			written++
 		}
 	}
-	before := 0 // pieces that passes before value changed
+	before := 0 // segments that passes before value changed
 	for _, s := range steps {
 		if s.Name == "value" {
 			break

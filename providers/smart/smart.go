@@ -160,7 +160,7 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 // step runs pass i, unless the target is met.
 func (p *Provider) step(ctx context.Context, w *work, at *progress, i int) error {
 	s := &p.steps[i]
-	if w.met() && !s.always {
+	if w.fits() && !s.always {
 		return nil
 	}
 	rep, err := s.do(ctx, w, time.Now)
@@ -201,7 +201,7 @@ func (p *Provider) decide(ctx context.Context, w *work, at *progress, i, end int
 			return err
 		}
 	}
-	if trial.met() && !p.steps[end].always {
+	if trial.fits() && !p.steps[end].always {
 		*w, *at = *trial, tried
 		return nil
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// A box holds text in a message: a text part, the arguments of a call, reasoning, or the texts of a tool
-// result. Its pieces, put together, are its text.
-type box struct {
+// A block holds text in a message: a text part, the arguments of a call, reasoning, or the texts of a tool
+// result. Its segments, put together, are its text.
+type block struct {
 	msg, part  int
-	pieces     core.Span
+	segments   core.Span
 	tokens     int    // of the part as it came, its media included
 	media      bool   // a result that holds images or blocks of unknown kind
 	mediaGone  bool   // those were removed
@@ -24,42 +24,42 @@ type box struct {
 	handleText string // the handle of the part as it came; see work.handle
 }
 
-// A piece is the unit that passes look at and change: a whole box, or a segment of a text
+// A segment is the unit that passes look at and change: a whole block, or a run of a text
 // that holds several things, as Roo-Code's and Cline's do.
-type piece struct {
-	box    int
+type segment struct {
+	block  int
 	kind   dialog.Kind
 	fixed  bool // may not be changed: protected, awaited, or a stub already
-	gone   bool // removed without a stub of its own: the stub of the piece before it includes it
+	gone   bool // removed without a stub of its own: the stub of the segment before it includes it
 	edited bool
 	needed bool            // a diff refers to it
 	step   int32           // the pass that changed it last
 	use    *use            // nil if it is of no call
 	of     *dialog.Passage // as it was read
 	text   string
-	tokens int // exact if the box has one piece, else estimated from its share of the bytes
+	tokens int // exact if the block has one segment, else estimated from its share of the bytes
 }
 
 // A use is a call to a tool with its result. Either may be missing.
 type use struct {
 	*dialog.Use
-	call    int       // its piece, if Called
-	results core.Span // its pieces, all of one box; empty if missing
+	call    int       // its segment, if Called
+	results core.Span // its segments, all of one block; empty if missing
 }
 
-// A work is a conversation while passes shorten it. Passes change pieces; settle makes
+// A work is a conversation while passes shorten it. Passes change segments; settle makes
 // messages of them. Nothing of the request is modified.
 type work struct {
-	req    *core.Request
-	reader *dialog.Reader
-	msgs   []core.Message
-	hidden []bool
-	boxes  []box
-	pieces []piece
-	uses   []use
-	ofMsg  []core.Span    // the boxes of each message
-	dirty  []bool         // messages whose pieces were changed since they were settled
-	head   []core.Message // new, in front of all but system messages
+	req      *core.Request
+	reader   *dialog.Reader
+	msgs     []core.Message
+	hidden   []bool
+	blocks   []block
+	segments []segment
+	uses     []use
+	ofMsg    []core.Span    // the blocks of each message
+	dirty    []bool         // messages whose segments were changed since they were settled
+	head     []core.Message // new, in front of all but system messages
 
 	first []core.Message // the messages of the request
 	base  map[string]int // index in first by ID; made on first use
@@ -80,7 +80,7 @@ func newWork(req *core.Request, room int, reader *dialog.Reader) *work {
 	w := &work{
 		req: req, reader: reader, msgs: slices.Clone(req.Messages), room: room,
 		hidden: make([]bool, n), ofMsg: make([]core.Span, n), dirty: make([]bool, n),
-		boxes: make([]box, 0, n+n/4), pieces: make([]piece, 0, n+n/2),
+		blocks: make([]block, 0, n+n/4), segments: make([]segment, 0, n+n/2),
 	}
 	for i := range w.msgs {
 		w.tokens += w.msgs[i].Tokens
@@ -88,7 +88,7 @@ func newWork(req *core.Request, room int, reader *dialog.Reader) *work {
 	w.read(reader.Read(w.msgs))
 	for _, i := range core.Pending(req.Messages) {
 		for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
-			w.fix(&w.boxes[k])
+			w.fix(&w.blocks[k])
 		}
 	}
 	return w
@@ -98,19 +98,19 @@ func newWork(req *core.Request, room int, reader *dialog.Reader) *work {
 func (w *work) clone() *work {
 	c := *w
 	c.msgs, c.hidden, c.dirty = slices.Clone(w.msgs), slices.Clone(w.hidden), slices.Clone(w.dirty)
-	c.boxes, c.pieces, c.head = slices.Clone(w.boxes), slices.Clone(w.pieces), slices.Clone(w.head)
+	c.blocks, c.segments, c.head = slices.Clone(w.blocks), slices.Clone(w.segments), slices.Clone(w.head)
 	return &c
 }
 
-// repeated returns the tokens of all pieces whose content a later piece may repeat: the most that
+// repeated returns the tokens of all segments whose content a later segment may repeat: the most that
 // references can save.
 func (w *work) repeated() int {
 	type key struct{ name, target, path string }
 	about, files, texts := map[key]bool{}, map[string]bool{}, map[uint64]bool{}
 	seed := maphash.MakeSeed()
 	sum := 0
-	for i := len(w.pieces) - 1; i >= 0; i-- {
-		p := &w.pieces[i]
+	for i := len(w.segments) - 1; i >= 0; i-- {
+		p := &w.segments[i]
 		again := false
 		if repeats(p.kind) {
 			h := maphash.String(seed, p.text)
@@ -137,29 +137,29 @@ func (w *work) repeated() int {
 	return sum
 }
 
-func (w *work) fix(b *box) {
-	for k := b.pieces.Start; k < b.pieces.End; k++ {
-		w.pieces[k].fixed = true
+func (w *work) fix(b *block) {
+	for k := b.segments.Start; k < b.segments.End; k++ {
+		w.segments[k].fixed = true
 	}
 }
 
-// met reports whether there is nothing left to do.
-func (w *work) met() bool { return w.tokens <= w.room }
+// fits reports whether there is nothing left to do.
+func (w *work) fits() bool { return w.tokens <= w.room }
 
 // count returns the tokens of a text.
 func (w *work) count(s string) int { return w.req.Counter.Count(core.Text(s)) }
 
-// looked counts pieces, or messages of a pass that hides them, that the pass considered: of these, Changed are changed.
-func (w *work) looked(n int) { w.step.Looked += n }
+// visited counts segments, or messages of a pass that hides them, that the pass considered: of these, Changed are changed.
+func (w *work) visited(n int) { w.step.Looked += n }
 
-// put gives piece i another text, if that is smaller. It reports whether it did.
+// put gives segment i another text, if that is smaller. It reports whether it did.
 func (w *work) put(i int, text string) bool {
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	if p.fixed || p.gone || len(text) >= 2*len(p.text) || text == p.text {
 		return false
 	}
 	n := w.count(text)
-	if n >= p.tokens || n >= w.exact(p) || w.boxes[p.box].users && !core.Shortens(p.text, text, w.req.Originals) {
+	if n >= p.tokens || n >= w.exact(p) || w.blocks[p.block].users && !core.Shortens(p.text, text, w.req.Originals) {
 		return false
 	}
 	w.book(p, p.tokens-n)
@@ -167,35 +167,35 @@ func (w *work) put(i int, text string) bool {
 	return true
 }
 
-// exact returns the tokens of a piece, which are an estimate if its box has several.
-func (w *work) exact(p *piece) int {
-	if b := w.boxes[p.box].pieces; b.End-b.Start == 1 {
+// exact returns the tokens of a segment, which are an estimate if its block has several.
+func (w *work) exact(p *segment) int {
+	if b := w.blocks[p.block].segments; b.End-b.Start == 1 {
 		return p.tokens
 	}
 	return w.count(p.text)
 }
 
-// drop removes piece i without a text in its place.
+// drop removes segment i without a text in its place.
 func (w *work) drop(i int) {
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	w.book(p, p.tokens)
 	p.text, p.tokens, p.gone, p.edited = "", 0, true, true
 }
 
 // book records that n tokens were saved in p.
-func (w *work) book(p *piece, n int) {
+func (w *work) book(p *segment, n int) {
 	w.tokens -= n
 	if p.step != w.steps {
 		p.step = w.steps
 		w.step.Changed++
 	}
 	w.step.Saved[p.kind.String()] += n
-	w.dirty[w.boxes[p.box].msg] = true
+	w.dirty[w.blocks[p.block].msg] = true
 }
 
-// leave replaces piece i by a stub; see [stub].
+// leave replaces segment i by a stub; see [stub].
 func (w *work) leave(i int, s stub) {
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	if p.fixed || p.gone {
 		return
 	}
@@ -204,7 +204,7 @@ func (w *work) leave(i int, s stub) {
 		s.originals = w.req.Originals
 	}
 	text := s.String()
-	if e, ok := dialog.First(p.text); ok && p.kind != dialog.KindToolResult && w.boxes[p.box].users && !s.bare && strings.TrimSpace(p.text[e.Close.End:]) == "" {
+	if e, ok := dialog.First(p.text); ok && p.kind != dialog.KindToolResult && w.blocks[p.block].users && !s.bare && strings.TrimSpace(p.text[e.Close.End:]) == "" {
 		text = p.text[e.Open.Start:e.Open.End] + "\n" + text + "\n" + p.text[e.Close.Start:e.Close.End] // the tags say whose words they were
 	}
 	if w.put(i, text) {
@@ -220,12 +220,12 @@ func (w *work) clear(u *use) {
 	}
 	var s stub
 	first := u.results.Start
-	b := &w.boxes[w.pieces[first].box]
+	b := &w.blocks[w.segments[first].block]
 	lines, size, tokens := 0, 0, 0
 	for i := u.results.Start; i < u.results.End; i++ {
-		if w.pieces[i].kind == dialog.KindUser { // the user's words are kept
+		if w.segments[i].kind == dialog.KindUser { // the user's words are kept
 			for k := u.results.Start; k < u.results.End; k++ {
-				if w.pieces[k].kind == dialog.KindToolResult {
+				if w.segments[k].kind == dialog.KindToolResult {
 					w.leave(k, stub{})
 				}
 			}
@@ -233,7 +233,7 @@ func (w *work) clear(u *use) {
 		}
 	}
 	for i := u.results.Start; i < u.results.End; i++ {
-		p := &w.pieces[i]
+		p := &w.segments[i]
 		if p.fixed {
 			return
 		}
@@ -254,18 +254,18 @@ func (w *work) clear(u *use) {
 		return
 	}
 	w.placed = true
-	w.book(&w.pieces[first], tokens-n)
+	w.book(&w.segments[first], tokens-n)
 	for i := u.results.Start; i < u.results.End; i++ {
-		p := &w.pieces[i]
+		p := &w.segments[i]
 		p.text, p.tokens, p.gone, p.edited, p.fixed = "", 0, true, true, true
 	}
-	p := &w.pieces[first]
+	p := &w.segments[first]
 	p.text, p.tokens, p.gone = text, n, false
 	b.mediaGone = b.media
 }
 
 // mediaOf describes the images and other blocks of a result, and counts their tokens.
-func (w *work) mediaOf(b *box) (label string, tokens int) {
+func (w *work) mediaOf(b *block) (label string, tokens int) {
 	r, _ := w.msgs[b.msg].Parts[b.part].(core.ToolResult)
 	var all []string
 	for _, p := range r.Content {
@@ -280,14 +280,14 @@ func (w *work) mediaOf(b *box) (label string, tokens int) {
 	return strings.Join(all, ""), tokens
 }
 
-// describe completes the stub of piece i.
+// describe completes the stub of segment i.
 func (w *work) describe(i int, s *stub) {
-	p := &w.pieces[i]
+	p := &w.segments[i]
 	if s.lines == 0 && s.bytes == 0 {
 		s.lines, s.bytes = dialog.CountLines(p.text), len(p.text)
 	}
 	s.of, s.isError = w.label(p)
-	if w.boxes[p.box].users && p.use != nil {
+	if w.blocks[p.block].users && p.use != nil {
 		s.of = "" // its header names the call, and a mark in a user's text must not add names
 	}
 	if w.recalls(p.use) || s.lines <= 1 && s.bytes < dialog.BriefBytes && s.media == "" {
@@ -298,11 +298,11 @@ func (w *work) describe(i int, s *stub) {
 
 // recalls reports whether u, which may be nil, is a call of the tool recall.
 func (w *work) recalls(u *use) bool {
-	return u != nil && u.Called && dialog.Recalls(u.Name, w.pieces[u.call].text)
+	return u != nil && u.Called && dialog.Recalls(u.Name, w.segments[u.call].text)
 }
 
-// label names the origin of a piece, for a stub.
-func (w *work) label(p *piece) (of string, isError bool) {
+// label names the origin of a segment, for a stub.
+func (w *work) label(p *segment) (of string, isError bool) {
 	u := p.use
 	switch {
 	case u != nil:
@@ -321,11 +321,11 @@ func (w *work) label(p *piece) (of string, isError bool) {
 }
 
 // handle returns the handle of the part of p, as it was in the request; "" if nothing can be recalled.
-func (w *work) handle(p *piece) string {
+func (w *work) handle(p *segment) string {
 	if w.req.NoRecall {
 		return ""
 	}
-	b := &w.boxes[p.box]
+	b := &w.blocks[p.block]
 	if b.handleText == "" {
 		b.handleText = w.handleOf(&w.req.Messages[b.msg], b.part)
 	}
@@ -347,10 +347,10 @@ func (w *work) originalOf(m *core.Message, j int) core.Part {
 // is stored.
 func (w *work) handleOf(m *core.Message, j int) string { return core.Handle(w.originalOf(m, j)) }
 
-// message returns the index of the message that holds piece i.
-func (w *work) message(i int) int { return w.boxes[w.pieces[i].box].msg }
+// message returns the index of the message that holds segment i.
+func (w *work) message(i int) int { return w.blocks[w.segments[i].block].msg }
 
-// settle makes messages of the pieces that were changed and measures them.
+// settle makes messages of the segments that were changed and measures them.
 func (w *work) settle() {
 	w.tokens = 0
 	for i := range w.msgs {
@@ -373,11 +373,11 @@ func (w *work) rebuild(i int) {
 	parts := make([]core.Part, 0, len(was))
 	next := w.ofMsg[i].Start
 	for j, p := range was {
-		if next == w.ofMsg[i].End || w.boxes[next].part != j {
+		if next == w.ofMsg[i].End || w.blocks[next].part != j {
 			parts = append(parts, p)
 			continue
 		}
-		b := &w.boxes[next]
+		b := &w.blocks[next]
 		next++
 		if !w.edited(b) {
 			parts = append(parts, p)
@@ -404,22 +404,22 @@ func (w *work) rebuild(i int) {
 	w.msgs[i].Tokens = core.MessageTokens(w.req.Counter, w.msgs[i])
 }
 
-func (w *work) edited(b *box) bool {
-	for k := b.pieces.Start; k < b.pieces.End; k++ {
-		if w.pieces[k].edited {
+func (w *work) edited(b *block) bool {
+	for k := b.segments.Start; k < b.segments.End; k++ {
+		if w.segments[k].edited {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *work) join(b *box) string {
-	if b.pieces.End-b.pieces.Start == 1 {
-		return w.pieces[b.pieces.Start].text
+func (w *work) join(b *block) string {
+	if b.segments.End-b.segments.Start == 1 {
+		return w.segments[b.segments.Start].text
 	}
 	var s strings.Builder
-	for k := b.pieces.Start; k < b.pieces.End; k++ {
-		s.WriteString(w.pieces[k].text)
+	for k := b.segments.Start; k < b.segments.End; k++ {
+		s.WriteString(w.segments[k].text)
 	}
 	return s.String()
 }

@@ -95,24 +95,27 @@ var copilot = agent{
 	},
 }
 
-// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all". CI tries every agent with
-// condense wrap,
-// and those that some names elsewhere: where agents differ most, or start fastest.
+// everyAgent is the variable that makes `make test-agents` try every agent in every test if it is "all", as the nightly job does. CI tries
+// every agent with condense wrap, and those that some names elsewhere: where agents differ most, or start fastest.
 const everyAgent = "CONDENSE_AGENTS"
+
+// everywhere reports whether every agent is tried in every test.
+func everywhere() bool { return os.Getenv(everyAgent) == "all" }
 
 // some returns the agents with the names, or all of them.
 func some(names ...string) []agent {
-	if os.Getenv(everyAgent) == "all" {
+	if everywhere() {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(a agent) bool { return !slices.Contains(names, a.name) })
 }
 
-// slow skips a test of an agent that takes long to start, unless every agent is tried.
-func slow(t *testing.T) {
+// atNight skips a test unless every agent is tried: one of what an agent does without condense, or one that differs little from others
+// and takes long.
+func atNight(t *testing.T) {
 	t.Helper()
-	if os.Getenv(everyAgent) != "all" {
-		t.Skipf("the agent takes half a minute to start; %s=all runs it", everyAgent)
+	if !everywhere() {
+		t.Skipf("tried at night; %s=all runs it", everyAgent)
 	}
 }
 

@@ -29,6 +29,7 @@ func TestCodexCompacts(t *testing.T) {
 	}
 	for _, unable := range []string{"refuse", "ignore"} {
 		t.Run("alone/"+unable, func(t *testing.T) {
+			atNight(t)
 			t.Parallel()
 			d := newDesk(t, with(unable))
 			got := d.direct(t, &codex, d.url, task)

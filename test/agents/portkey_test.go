@@ -20,6 +20,9 @@ func TestPortkey(t *testing.T) {
 	t.Parallel()
 	for _, vendor := range []string{"anthropic", "openai"} {
 		t.Run(vendor, func(t *testing.T) {
+			if vendor == "anthropic" {
+				atNight(t)
+			}
 			t.Parallel()
 			d := newDesk(t, scenario())
 			g := d.serve(t, "127.0.0.1:0")

@@ -31,15 +31,19 @@ func TestRecall(t *testing.T) {
 		model        string // of Codex, if not that of its settings
 		http         bool   // the vendor has no WebSockets
 		search       bool   // the model has to find the tools first
+		night        bool   // TestServe has this model
 	}{
 		{name: "claude", prefix: "mcp__condense__"},
 		{name: "opencode", prefix: "condense_"},
-		{name: "codex", prefix: "mcp__condense"},
+		{name: "codex", prefix: "mcp__condense", night: true},
 		{name: "codex", prefix: "mcp__condense", model: "gpt-5.5", search: true},
 		{name: "codex", prefix: "mcp__condense__", model: "gpt-6.2-sol"}, // the one that it starts with
 		{name: "codex", prefix: "mcp__condense__", model: "gpt-6.1-sol", http: true},
 	} {
 		t.Run(test.name+test.model, func(t *testing.T) {
+			if test.night {
+				atNight(t)
+			}
 			t.Parallel()
 			name, prefix := test.name, test.prefix
 			const needle = "the quokka lives at 7731"

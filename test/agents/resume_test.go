@@ -131,7 +131,7 @@ func TestHandoff(t *testing.T) {
 		for k := range recorders {
 			from, to := recorders[i], recorders[k]
 			next := k == (i+1)%len(recorders) && from.name != "opencode" && to.name != "opencode"
-			if i == k || !next && os.Getenv(everyAgent) != "all" {
+			if i == k || !next && !everywhere() {
 				continue
 			}
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {

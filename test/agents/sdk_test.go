@@ -30,6 +30,7 @@ func (d *desk) place(t *testing.T, file string) {
 
 // TestLoopsWithout shows that a loop on an SDK ends where the window does.
 func TestLoopsWithout(t *testing.T) {
+	atNight(t)
 	t.Parallel()
 	for _, l := range loops {
 		t.Run(l.name, func(t *testing.T) {

@@ -295,7 +295,7 @@ func (d *desk) extension(t *testing.T, from, to string) {
 
 // TestOpenCodeCompacts: the request for OpenCode's own summary holds what our digest says.
 func TestOpenCodeCompacts(t *testing.T) {
-	slow(t)
+	atNight(t)
 	t.Parallel()
 	o := scenario()
 	o.Script, o.Window = upstream.Loop(24, size, nil), 36_000
@@ -314,7 +314,7 @@ func TestOpenCodeCompacts(t *testing.T) {
 
 // TestOpenCodeWithoutProgram: the plugin says once that the program is missing, and all is as without it.
 func TestOpenCodeWithoutProgram(t *testing.T) {
-	slow(t)
+	atNight(t)
 	t.Parallel()
 	d, text := d28(t)
 	a := d.openCode(t)

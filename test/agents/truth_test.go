@@ -23,6 +23,9 @@ func TestDeferredTools(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"claude-opus-5-5", "claude-sonnet-4-5"} { // reminders in messages of the system; in the user's
 		t.Run(model, func(t *testing.T) {
+			if model != all[0].args[1] {
+				atNight(t)
+			}
 			t.Parallel()
 			used := []string{"mcp__tracker__ticket_7", "mcp__tracker__ticket_31"}
 			var use []upstream.Call
@@ -169,13 +172,11 @@ func messages(t *testing.T, body []byte) []core.Message {
 // TestReplacedLines: OpenCode reads files, and edits the same lines of them again and again. No extract that the vendor receives has a line
 // that was replaced by then.
 func TestReplacedLines(t *testing.T) {
+	atNight(t) // TestRecall runs OpenCode; internal/toolcall has the names of its parameters
 	t.Parallel()
 	for _, recall := range []string{"tool", "off"} {
 		t.Run(recall, func(t *testing.T) {
 			t.Parallel()
-			if recall == "off" {
-				slow(t)
-			}
 			replacedLines(t, recall)
 		})
 	}

@@ -202,7 +202,7 @@ func TestObserve(t *testing.T) {
 // request again and go on.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for _, a := range some("claude", "codex") {
+	for _, a := range some("codex") {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			const last = calls - 4 // the request that is on its way when the gateway is killed

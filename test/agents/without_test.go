@@ -23,8 +23,9 @@ func scenario() upstream.Options {
 
 // TestWithout shows what condense is for: what each agent does by itself when the vendor refuses a prompt as too long.
 func TestWithout(t *testing.T) {
+	atNight(t)
 	t.Parallel()
-	for _, a := range some("claude") {
+	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, scenario())

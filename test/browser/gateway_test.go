@@ -1,15 +1,16 @@
 package browser_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -18,6 +19,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit/peers"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -121,11 +123,15 @@ func TestGateway(t *testing.T) {
 	}
 	conversation := func() *control.Conversation {
 		t.Helper()
-		all, err := g.Desk().Conversations(t.Context(), time.Time{})
-		if err != nil || len(all) != 1 {
-			t.Fatalf("%d conversations, %v", len(all), err)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, admin.URL+"/condense/live", nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		w := httptest.NewRecorder()
+		g.Admin().ServeHTTP(w, r)
+		var got struct{ Conversations []*control.Conversation }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Conversations) != 1 {
+			t.Fatalf("%d conversations, %v: %s", len(got.Conversations), err, w.Body)
 		}
-		return all[0]
+		return got.Conversations[0]
 	}
 	if press("pause", "It is condensed only where"); !conversation().Paused {
 		t.Error("the button pauses nothing")
@@ -153,7 +159,7 @@ func TestGateway(t *testing.T) {
 	if !evaluate[bool](t, tb, `window.asked.startsWith("The next request sends about")`) {
 		t.Error("an undo does not say what it costs")
 	}
-	if o := conversation().Order; o == nil || o.Do != live.OrderUndo {
+	if o := conversation().Order; o == nil || o.Do != session.OrderUndo {
 		t.Errorf("the button undoes nothing: %+v", o)
 	}
 

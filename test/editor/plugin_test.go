@@ -19,7 +19,7 @@ func TestEditorOfConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir) // first: it may skip the test
 	program := build(t)
-	plugin := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "ours"), "../../cmd/condense/testdata/plugin")
+	plugin := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "ours"), "../../cmd/condense/testdata/plugin")
 	if out, err := plugin.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

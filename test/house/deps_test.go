@@ -25,7 +25,7 @@ var products = []struct{ name, folders, foreign string }{
 		"github.com/google/uuid github.com/gofrs/flock",
 	},
 	{
-		"reading", "transcript internal/dialog internal/recall internal/search internal/apimessage internal/roo internal/value/ledger internal/epoch internal/lab/truth",
+		"reading", "transcript internal/codec internal/dialog internal/recall internal/search internal/apimessage internal/roo internal/value/ledger internal/epoch internal/lab/truth",
 		"github.com/google/uuid github.com/blevesearch/snowballstem",
 	},
 	{"engine", "providers internal/value internal/outline internal/prefix", ""},
@@ -46,7 +46,7 @@ var products = []struct{ name, folders, foreign string }{
 	{
 		"program", "cmd/condense",
 		"github.com/gofrs/flock github.com/google/uuid github.com/jedib0t/go-pretty github.com/mattn/go-isatty github.com/pelletier/go-toml " +
-			"github.com/pkoukk/tiktoken-go github.com/pkoukk/tiktoken-go-loader github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra github.com/spf13/pflag " +
+			"github.com/pkoukk/tiktoken-go github.com/prometheus/client_golang github.com/prometheus/otlptranslator github.com/spf13/cobra github.com/spf13/pflag " +
 			"github.com/tailscale/hujson go.opentelemetry.io/otel golang.org/x/sys modernc.org/sqlite",
 	},
 	{
@@ -75,7 +75,7 @@ var closer = map[string]string{
 var strangers = [][]string{
 	{
 		"claudecode", "codex", "pi", "copilot", "aider", "opencode", "gemini", "roo", "trace", "responses", "geminiapi", "openai", "anthropic",
-		"converse", "condense",
+		"converse", "condense", "exports",
 	},
 	{"providers/smart", "providers/native", "providers/slidingwindow", "providers/internal/vendor"},
 	{"filecmd", "configcmd", "plugincmd", "comparecmd", "servecmd"},

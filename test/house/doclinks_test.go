@@ -1,10 +1,12 @@
 package house_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,9 @@ import (
 
 // docLink matches what a doc comment means as a link to a name of its package: [Name] and [Type.Name].
 var docLink = regexp.MustCompile(`(?:^|[\s(])\[\*?([A-Z]\w*(?:\.[A-Z]\w*)?)\](?:[\s.,:;)]|$)`)
+
+// farLink matches a link to a name of another package: [pkg.Name] and [pkg.Type.Name], with the package's path or its name.
+var farLink = regexp.MustCompile(`\[\*?((?:[\w.-]+/)*[a-z]\w*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?\]`)
 
 // TestDocLinks: a name in brackets in a doc comment exists, in all packages, so that `go doc` and pkg.go.dev lead there.
 func TestDocLinks(t *testing.T) {
@@ -88,8 +93,28 @@ func checkLinks(t *testing.T, set *token.FileSet, files []*ast.File, folder stri
 			fieldsOf(spec, typ.Name, known)
 		}
 	}
+	find, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := map[string]string{} // paths by name
+	for _, f := range files {
+		for _, i := range f.Imports {
+			p := strings.Trim(i.Path.Value, `"`)
+			if i.Name != nil {
+				imported[i.Name.Name] = p
+			} else if of := find(p); of != nil {
+				imported[of.Name()] = p
+			}
+		}
+	}
 	for _, f := range files {
 		for _, group := range f.Comments {
+			for _, m := range farLink.FindAllStringSubmatch(group.Text(), -1) {
+				if !leads(find(cmp.Or(imported[m[1]], m[1])), m[2], m[3]) {
+					t.Errorf("%s: %s leads nowhere: import the package, or write its path", set.Position(group.Pos()), m[0])
+				}
+			}
 			for _, m := range docLink.FindAllStringSubmatch(group.Text(), -1) {
 				if !known[m[1]] {
 					t.Errorf("%s: [%s] leads nowhere", set.Position(group.Pos()), m[1])
@@ -97,6 +122,19 @@ func checkLinks(t *testing.T, set *token.FileSet, files []*ast.File, folder stri
 			}
 		}
 	}
+}
+
+// leads reports whether a package has a name, and its type a field or method.
+func leads(pkg *types.Package, name, member string) bool {
+	if pkg == nil {
+		return false
+	}
+	o := pkg.Scope().Lookup(name)
+	if o == nil || member == "" {
+		return o != nil
+	}
+	found, _, _ := types.LookupFieldOrMethod(o.Type(), true, pkg, member)
+	return found != nil
 }
 
 // fieldsOf notes the fields of a struct and the methods of an interface.

@@ -17,16 +17,16 @@ import (
 
 // elsewhere are the places that have names of the tables on purpose, with the reason: a folder, a file, or one name in a file.
 var elsewhere = map[string]string{
-	"internal/toolcall/":                                  "the tables",
-	"internal/dialog/":                                    "the tables of tools' names and of the words of programs",
-	"internal/testkit/":                                   "plays agents and vendors",
-	"internal/lab/score/artefacts.go":                     "the second implementation, compared below",
-	"internal/lab/canary/":                                "plants what no provider may look for by its list",
-	"cmd/condense/internal/hook/shape.go":                 "where the text is in the results of one agent's tools",
-	"providers/native/extras.go command":                  "Roo Code's own expression, longer names included",
-	"internal/live/store/postgres.go search_path":         "a setting of PostgreSQL",
-	"internal/value/plan.go task_list":                    "the list in a call, not its tool",
-	"transcript/internal/items/items.go local_shell_call": "a type of items in OpenAI's API",
+	"internal/toolcall/":                             "the tables",
+	"internal/dialog/":                               "the tables of tools' names and of the words of programs",
+	"internal/testkit/":                              "plays agents and vendors",
+	"internal/lab/score/artefacts.go":                "the second implementation, compared below",
+	"internal/lab/canary/":                           "plants what no provider may look for by its list",
+	"cmd/condense/internal/hook/shape.go":            "where the text is in the results of one agent's tools",
+	"providers/native/extras.go command":             "Roo Code's own expression, longer names included",
+	"internal/live/store/postgres.go search_path":    "a setting of PostgreSQL",
+	"internal/value/plan.go task_list":               "the list in a call, not its tool",
+	"internal/codec/items/items.go local_shell_call": "a type of items in OpenAI's API",
 }
 
 // excepted reports whether a name may stand in a file.

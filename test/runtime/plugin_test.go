@@ -31,7 +31,7 @@ func plug(t *testing.T) *plugged {
 	testkit.Process(t)
 	dir := t.TempDir()
 	p := &plugged{dir: dir, program: filepath.Join(dir, "ours"), file: filepath.Join(dir, "condense.yaml"), store: filepath.Join(dir, "condense", "trust")}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.program, "../../cmd/condense/testdata/plugin").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.program, "../../cmd/condense/testdata/plugin").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	goroutines := goleak.IgnoreCurrent()

@@ -9,11 +9,12 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/command"
@@ -32,7 +33,7 @@ func Main(strategies ...registry.Strategy) {
 	plugins.RunsModules(wasm.Command)
 	for _, name := range []string{tokens.O200kBase, tokens.CL100kBase} {
 		tokens.Register("tiktoken/"+name, func() (func(s string) int, error) {
-			tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+			tiktoken.SetBpeLoader(embedded{})
 			e, err := tiktoken.GetEncoding(name)
 			return func(s string) int { return len(e.EncodeOrdinary(s)) }, err
 		})
@@ -45,6 +46,13 @@ func Main(strategies ...registry.Strategy) {
 		code = n
 	}
 	os.Exit(code)
+}
+
+type embedded struct{}
+
+// LoadTiktokenBpe gives tiktoken-go the vocabularies of the program, which it would download.
+func (embedded) LoadTiktokenBpe(address string) (map[string]int, error) {
+	return tokens.Ranks(strings.TrimSuffix(path.Base(address), ".tiktoken"))
 }
 
 // endOnSignal makes the first SIGINT or SIGTERM cancel the command. A second signal ends the

@@ -263,11 +263,7 @@ func (c *Card) broken(w *Watch) []Finding {
 		}
 	}
 	for _, f := range c.Conformance.Findings {
-		text := f.Text
-		if !strings.HasPrefix(text, f.Rule+": ") {
-			text = f.Rule + ": " + text
-		}
-		f.Text = text
+		f.Text = f.Rule + ": " + strings.TrimPrefix(f.Text, f.Rule+": ")
 		add(f)
 	}
 	return all

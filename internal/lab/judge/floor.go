@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
@@ -154,12 +154,9 @@ func (f *Floors) add(p tree.Pair) error {
 	return nil
 }
 
-// tenths writes x with at most one decimal.
-func tenths(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }
-
 func short(x float64) string {
 	if x >= 10 {
-		return tenths(x)
+		return size.Number(x)
 	}
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
 }

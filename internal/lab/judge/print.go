@@ -6,6 +6,7 @@ import (
 	_ "embed" // the page
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/lab"
@@ -29,7 +30,7 @@ func (c *Card) Lines() []Line {
 	}
 	speed := "not measured"
 	if r.MSPerMB50 > 0 {
-		speed = fmt.Sprintf("%s ms per MB, %s at the 95th percentile", tenths(r.MSPerMB50), tenths(r.MSPerMB95))
+		speed = fmt.Sprintf("%s ms per MB, %s at the 95th percentile", size.Number(r.MSPerMB50), size.Number(r.MSPerMB95))
 	}
 	memory := ""
 	if r.PeakMemory > 0 {
@@ -41,7 +42,7 @@ func (c *Card) Lines() []Line {
 		{"conformance", fmt.Sprintf("%s, %d failed, %d declined; it acted in %d of %d; %s", size.Plural(k.Cases, "case"), k.Failed, k.Declined, k.Acted, k.Cases, deterministic)},
 		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls, %d failed, %d invalid; %s",
 			size.Plural(r.Sessions, "session"), r.Acted, r.Calls, r.Failed, r.Invalid, own)},
-		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, tenths(c.ReadyMS))},
+		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, size.Number(c.ReadyMS))},
 	}
 	if r := c.Readers; r != nil {
 		var shares []string
@@ -144,15 +145,10 @@ func Text(c *Card, table func(titles []string, rows [][]any) string) []byte {
 // Markdown returns a table for a README.
 func Markdown(c *Card) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| condense | %s %s |\n|---|---|\n", cell(c.Name), cell(c.Version))
-	for _, l := range c.Lines() {
-		if l.Key != "plugin" {
-			fmt.Fprintf(&b, "| %s | %s |\n", l.Key, cell(l.Text))
-		}
-	}
-	fmt.Fprintf(&b, "| abilities | %s |\n", cell(c.May))
-	for _, l := range c.Notes() {
-		fmt.Fprintf(&b, "| %s | %s |\n", l.Key, cell(l.Text))
+	fmt.Fprintf(&b, "| condense | %s %s |\n|---|---|\n", Cell(c.Name), Cell(c.Version))
+	lines := slices.DeleteFunc(c.Lines(), func(l Line) bool { return l.Key == "plugin" })
+	for _, l := range append(append(lines, Line{"abilities", c.May}), c.Notes()...) {
+		fmt.Fprintf(&b, "| %s | %s |\n", l.Key, Cell(l.Text))
 	}
 	return []byte(b.String())
 }
@@ -178,7 +174,7 @@ func HTML(c *Card) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// cell is a text in a table of Markdown.
-func cell(s string) string {
+// Cell is a text in a table of Markdown.
+func Cell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }

@@ -14,6 +14,7 @@ import (
 	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -23,7 +24,7 @@ var files embed.FS
 
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"visible": report.Visible, "group": size.Group, "usd": usd, "advice": live.Advice,
+		"visible": report.Visible, "group": size.Group, "usd": usd, "advice": control.Advice,
 		"reasons": func() map[decide.Reason]string { return decide.Reasons },
 	}).ParseFS(files, "pages/*.html"))
 })
@@ -49,8 +50,11 @@ func (w *Watch) Pages(folder string, stats func() live.Stats) http.Handler {
 	})
 	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := files.ReadFile("pages/" + name)
-		if err != nil { // it is not a file of this package
-			text = []byte(report.Style() + terms)
+		if err != nil {
+			panic(err) // it is a file of this package
+		}
+		if name == "style.css" { // the style of the explanations below tables, and of elements that only these pages have
+			text = append([]byte(report.Style()+"\n"), text...)
 		}
 		m.HandleFunc("GET "+root+name, func(out http.ResponseWriter, _ *http.Request) {
 			header(out, kind)
@@ -59,38 +63,6 @@ func (w *Watch) Pages(folder string, stats func() live.Stats) http.Handler {
 	}
 	return m
 }
-
-// terms is the style of the explanations below tables, and of elements that only these pages have.
-const terms = `
-.verdict { font-size: 1.25rem; max-width: 60ch; }
-.card { border-top: 1px solid var(--rule); padding: .6rem 0; }
-.card h3 { margin: 0 0 .4rem; }
-.card small { color: var(--soft); font-weight: normal; }
-.curve { display: block; width: 100%; max-width: 60rem; height: auto; font: 11px var(--sans); }
-.curve polyline { fill: none; stroke-width: 2; stroke-linejoin: round; }
-.curve .tick { stroke: var(--rule); }
-.curve text.tick { stroke: none; fill: var(--soft); }
-.curve .history { stroke: var(--grey); stroke-dasharray: 2 3; }
-.curve .sent { stroke: var(--accent); }
-.curve .money { stroke: var(--good); }
-.curve .window { stroke: var(--lost); stroke-width: 1.5; }
-.curve .due { stroke: var(--warn); stroke-dasharray: 6 4; }
-.curve circle { fill: var(--paper); stroke: var(--accent); stroke-width: 2; }
-.curve a:focus circle, .curve a:hover circle { fill: var(--accent); }
-.legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; margin: .4rem 0; padding: 0; color: var(--soft); font-size: .875rem; }
-.legend li::before { content: ""; display: inline-block; width: 1.4rem; margin-right: .4rem; vertical-align: middle; border-top: 2px solid var(--accent); }
-.legend .history::before { border-top: 2px dotted var(--grey); }
-.legend .due::before { border-top: 2px dashed var(--warn); }
-.legend .window::before { border-color: var(--lost); }
-.legend .mark::before { width: .5rem; height: .5rem; border: 2px solid var(--accent); border-radius: 50%; }
-td.agent { white-space: nowrap; }
-.actions { display: flex; flex-wrap: wrap; gap: .5rem; }
-.actions button { font: inherit; padding: .4rem .8rem; min-height: 2.75rem; border: 1px solid currentColor; border-radius: .4rem; background: none; color: inherit; cursor: pointer; }
-#said:empty { display: none; }
-.terms { max-width: 72ch; font-size: .9375rem; margin-top: .4rem; }
-.terms dt { font-weight: 600; }
-.terms dd { margin: 0 0 .4rem; color: var(--soft); }
-`
 
 func header(out http.ResponseWriter, kind string) {
 	h := out.Header()

@@ -48,17 +48,15 @@ func (b *builder) scope(t *lab.Table) scope {
 		s.Sessions, s.Cuts = max(s.Sessions, t.Lines[i].Sessions), max(s.Cuts, t.Lines[i].Cuts)
 		s.Priced = s.Priced || t.Lines[i].Usage.Calls > 0
 	}
-	named := map[string]bool{}
+	var named []string
 	for _, g := range groups {
-		for m := range strings.FieldsSeq(g.measures) {
-			named[m] = true
-		}
+		named = append(named, strings.Fields(g.measures)...)
 	}
 	for _, g := range groups {
 		out := measureGroup{ID: g.id, Title: g.title, Outcomes: g.measures == ""}
 		for i := range b.report.Measures {
 			m := &b.report.Measures[i]
-			if slices.Contains(strings.Fields(g.measures), m.Name) || g.measures == "" && !named[m.Name] {
+			if slices.Contains(strings.Fields(g.measures), m.Name) || g.measures == "" && !slices.Contains(named, m.Name) {
 				out.Measures = append(out.Measures, m)
 			}
 		}

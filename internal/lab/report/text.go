@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -54,11 +55,7 @@ func acts(r rune) bool {
 
 // line returns s as one visible line of at most n runes.
 func line(s string, n int) string {
-	s = strings.Join(strings.Fields(Visible(s)), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
+	return plain.First(strings.Join(strings.Fields(Visible(s)), " "), n-1)
 }
 
 // cut returns s, or the beginning and the end of s if it has more than most bytes, and the number of bytes

@@ -1,6 +1,10 @@
 package score
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
+)
 
 // A UnitKind is a kind of name.
 type UnitKind byte
@@ -98,7 +102,7 @@ func pathUnit(s string, at int) (unit, bool) {
 	}
 	dot := strings.LastIndexByte(base, '.')
 	if slash < 0 {
-		if dot < 1 || !knownExtension(base[dot+1:]) {
+		if dot < 1 || !extensions[base[dot+1:]] {
 			return unit{}, false
 		}
 		return makeUnit(UnitPath, base, at, at+len(p)), true
@@ -228,14 +232,6 @@ func hasLetter(s string) bool {
 	return false
 }
 
-var extensions = func() map[string]bool {
-	out := map[string]bool{}
-	for e := range strings.FieldsSeq(`go py js ts tsx jsx mjs cjs rs c h cc cpp hpp cs java kt swift rb php pl sh bash zsh fish ps1 bat lua r jl scala clj ex exs erl hs ml
+var extensions = plain.Words(`go py js ts tsx jsx mjs cjs rs c h cc cpp hpp cs java kt swift rb php pl sh bash zsh fish ps1 bat lua r jl scala clj ex exs erl hs ml
 		md txt rst json jsonl yaml yml toml ini cfg conf xml html htm css scss less svg csv tsv sql proto graphql vue svelte ipynb tf lock log env
-		mod sum gz zip tar png jpg jpeg gif pdf patch diff snap tmpl tpl mk cmake gradle dockerfile omp`) {
-		out[e] = true
-	}
-	return out
-}()
-
-func knownExtension(s string) bool { return extensions[s] }
+		mod sum gz zip tar png jpg jpeg gif pdf patch diff snap tmpl tpl mk cmake gradle dockerfile omp`)

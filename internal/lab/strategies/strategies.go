@@ -232,7 +232,7 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 	if i := strings.LastIndexByte(rest, '~'); i > strings.LastIndexByte(rest, '}') {
 		rest, sizeOf = rest[:i], rest[i+1:]
 	}
-	if rest == lab.RecordedModel {
+	if rest == lab.Recorded {
 		s := lab.RecordedStrategy(label)
 		if s.Key = program(); s.Key != "" {
 			s.Key += " recorded"

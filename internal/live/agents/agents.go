@@ -8,6 +8,7 @@ package agents
 
 import (
 	"bytes"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"slices"
@@ -37,6 +38,9 @@ type Agent struct {
 	Windows []Window
 	Share   float64
 	Reserve int
+	Input   int     // in place of Reserve, for windows of the input alone
+	Set     Sources // where a user changes that
+	Later   *Later  // how wrap does for a run; nil: it cannot be later than it is by itself
 
 	userAgents []string // how the header User-Agent begins
 	head       []byte   // a few words near the beginning of the system prompt
@@ -46,10 +50,39 @@ type Agent struct {
 	systems    []system // side calls with a system prompt of their own
 }
 
-// A Window is the window, in tokens, of the models whose names begin with Model.
+// A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
+type Source struct {
+	Flags []string // -x VALUE, -xVALUE, -x=VALUE, or NAME = VALUE
+	Env   string
+	Key   []string
+}
+
+// Sources are the settings for when an agent condenses by itself.
+type Sources struct {
+	Window Source   // a window for every model
+	Limit  Source   // the size at which it does, if that is below its usual one
+	Share  Source   // the share of a window at which it does
+	Spare  Source   // what it leaves free of a window
+	Off    Source   // "false": it never does
+	More   []Source // others of it, and its Window where that is for condensing only
+}
+
+// A Later is what makes an agent condense by itself later than usual in one run, where the user has set nothing: at Share or Reserve then.
+type Later struct {
+	Env     map[string]string
+	Args    []string
+	Key     []string // of a configuration that is given as a variable, with Value
+	Value   json.Number
+	Share   float64
+	Reserve int
+	Input   int
+}
+
+// A Window is the window, in tokens, of the models whose names begin with Model; with Input, of their input alone.
 type Window struct {
 	Model  string
 	Tokens int
+	Input  bool
 }
 
 // A Limit is what an agent knows about a model, in tokens.
@@ -60,17 +93,18 @@ type Limit struct {
 
 // Limit returns what the agent knows about a model. Window is the model's window if the agent's is not known; 0 if neither is.
 func (a *Agent) Limit(model string, window int) (l Limit) {
-	for _, w := range a.Windows {
-		if l.Window == 0 && strings.HasPrefix(model, w.Model) {
-			l.Window, window = w.Tokens, w.Tokens
+	reserve := a.Reserve
+	if i := slices.IndexFunc(a.Windows, func(w Window) bool { return strings.HasPrefix(model, w.Model) }); i >= 0 {
+		if l.Window, window = a.Windows[i].Tokens, a.Windows[i].Tokens; a.Windows[i].Input {
+			reserve = a.Input
 		}
 	}
 	switch {
-	case window <= a.Reserve:
+	case window <= reserve:
 	case a.Share > 0:
 		l.Compacts = int(a.Share * float64(window))
-	case a.Reserve > 0:
-		l.Compacts = window - a.Reserve
+	case reserve > 0:
+		l.Compacts = window - reserve
 	}
 	return l
 }

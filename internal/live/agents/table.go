@@ -25,9 +25,21 @@ var all = []Agent{
 		Get: "npm install -g @anthropic-ai/claude-code", Tested: "2.1.330",
 		userAgents: []string{"claude-cli/", "claude-code/"},
 		Reserve:    33_000, // for its summary and an answer
-		sessions:   []string{"X-Claude-Code-Session-Id"},
-		subAgents:  []string{"X-Claude-Code-Agent-Id"},
-		Volatile:   attribution,
+		Set: Sources{
+			Window: Source{Env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW", Key: []string{"env", "CLAUDE_CODE_AUTO_COMPACT_WINDOW"}},
+			More: []Source{
+				{Env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW", Key: []string{"env", "CLAUDE_CODE_AUTO_COMPACT_WINDOW"}},
+				{Key: []string{"autoCompactWindow"}},
+				{Env: "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"},
+				{Env: "DISABLE_AUTO_COMPACT"},
+				{Key: []string{"modelSettings"}},
+			},
+		},
+		// It takes no more than the window of the model, and has smaller ones for some, which change from day to day.
+		Later:     &Later{Env: map[string]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1000000"}, Reserve: 33_000},
+		sessions:  []string{"X-Claude-Code-Session-Id"},
+		subAgents: []string{"X-Claude-Code-Agent-Id"},
+		Volatile:  attribution,
 		Reminders: []string{
 			"The task tools haven't been used recently", "The TodoWrite tool hasn't been used recently",
 			"Plan mode still active", "The date has changed.", "Token usage: ", "USD budget: ",
@@ -39,9 +51,22 @@ var all = []Agent{
 		Get: "npm install -g @openai/codex", Tested: "0.171.0",
 		userAgents: []string{"codex_", "codex-", "Codex"},
 		sessions:   []string{"Session-Id", "Session_id"},
-		// codex debug models --bundled; its setting for the limit cannot raise the share.
+		Set: Sources{
+			Window: Source{Flags: []string{"model_context_window"}, Key: []string{"model_context_window"}},
+			Limit:  Source{Flags: []string{"model_auto_compact_token_limit"}, Key: []string{"model_auto_compact_token_limit"}},
+		},
+		// The limit is at most the share of the whole; of what has grown since it last condensed it can be any, and 95 % are the end. 0.132.
+		Later: &Later{
+			Args:  []string{"-c", `model_auto_compact_token_limit_scope="body_after_prefix"`, "-c", "model_auto_compact_token_limit=100000000"},
+			Share: 0.95,
+		},
+		// codex debug models --bundled
 		Windows: []Window{
-			{"gpt-6.2-sol", 500_000}, {"gpt-6.1-", 500_000}, {"gpt-daybreak-red", 372_000}, {"gpt-", 272_000}, {"codex-", 272_000},
+			{Model: "gpt-6.2-sol", Tokens: 500_000},
+			{Model: "gpt-6.1-", Tokens: 500_000},
+			{Model: "gpt-daybreak-red", Tokens: 372_000},
+			{Model: "gpt-", Tokens: 272_000},
+			{Model: "codex-", Tokens: 272_000},
 		},
 		Share:     0.9,
 		subAgents: []string{"Thread-Id"},
@@ -53,13 +78,17 @@ var all = []Agent{
 		Get: "npm install -g opencode-ai", Tested: "1.18.33",
 		userAgents: []string{"opencode/"},
 		Reserve:    32_000, // its longest answer
+		Input:      20_000,
+		Set:        Sources{Spare: Source{Key: []string{"compaction", "reserved"}}, Off: Source{Key: []string{"compaction", "auto"}}},
+		Later:      &Later{Key: []string{"compaction", "reserved"}, Value: "8000", Reserve: 32_000, Input: 8000}, // for Input alone
 		sessions:   []string{"X-Opencode-Session", "X-Session-Affinity", "X-Session-Id", "Session-Id"},
 		systems:    []system{{"You are a title generator", Title}, {"You are a context summarization agent", Summary}},
 	},
 	{
 		Name: "pi", Title: "pi", Command: "pi",
 		Get: "npm install -g @earendil-works/pi-coding-agent", Tested: "0.74.2",
-		Reserve:  16_384, // compaction.reserveTokens; between turns only
+		Reserve:  16_384, // the same for its summary: less would shorten that
+		Set:      Sources{Spare: Source{Key: []string{"compaction", "reserveTokens"}}, Off: Source{Key: []string{"compaction", "enabled"}}},
 		head:     []byte("operating inside pi, a coding agent harness"),
 		sessions: []string{"Session_id", "Session-Id"},
 		systems:  []system{{"You are a context summarization assistant", Summary}},
@@ -68,7 +97,8 @@ var all = []Agent{
 		Name: "gemini", Aliases: []string{"gemini-cli"}, Title: "Gemini CLI", Command: "gemini",
 		Get: "npm install -g @google/gemini-cli", Tested: "0.61.0",
 		userAgents: []string{"GeminiCLI"},
-		Share:      0.5, // model.compressionThreshold
+		Share:      0.5, // it takes no file of ours for a run: nobody but its owner may write into the folders above
+		Set:        Sources{Share: Source{Key: []string{"model", "compressionThreshold"}}},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{
@@ -98,7 +128,8 @@ var all = []Agent{
 		Name: "qwen", Aliases: []string{"qwen-code"}, Title: "Qwen Code", Command: "qwen",
 		Get: "npm install -g @qwen-code/qwen-code", Tested: "0.15.10",
 		userAgents: []string{"QwenCode/"},
-		Share:      0.7, // model.chatCompression.contextPercentageThreshold
+		Share:      0.7, // 0.85 from 0.17 on
+		Set:        Sources{Share: Source{Key: []string{"context", "autoCompactThreshold"}}},
 		summaries:  []string{"First, reason in your scratchpad. Then, generate the "},
 	},
 	{ // the last row

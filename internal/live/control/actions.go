@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/session"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
-// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Desk.Do].
+// An Ask holds the parameters of an action, in the body of a POST to /condense/live/ID/ACTION and for [Controller.Do].
 // Fields that the action does not use are ignored.
 type Ask struct {
 	Profile  string  `json:"profile,omitempty"` // for action now
@@ -23,11 +22,11 @@ type Ask struct {
 	Message  int     `json:"message,omitempty"`
 }
 
-// Actions lists the actions of [Desk.Do].
+// Actions lists the actions of [Controller.Do].
 var Actions = []string{session.OrderNow, session.OrderUndo, "pause", "resume", "protect", "unprotect"}
 
 // Do performs one of [Actions] on a conversation.
-func (d *Desk) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
+func (d *Controller) Do(ctx context.Context, c *Conversation, action string, a *Ask) error {
 	p := session.Protection{Text: a.Text, Message: a.Message}
 	defer func() { c.Next = c.next() }()
 	switch action {
@@ -73,7 +72,7 @@ func (c *Conversation) next() string {
 // Troubles say what fails in the conversation, what that costs, and what to do; nothing if all is well.
 func (c *Conversation) Troubles() (all []string) {
 	add := func(f *session.Failing, what, cost, otherwise string) {
-		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(stats.Advice(f.Why), otherwise)))
+		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(Advice(f.Status), otherwise)))
 	}
 	if c.Refused.Lasting() {
 		add(c.Refused, "the vendor does not answer", "the request is the agent's own", "see the agent's message")
@@ -118,4 +117,15 @@ func (c *Conversation) due() {
 	if c.Order != nil && c.Order.Do == session.OrderNow {
 		c.DueIn = 1
 	}
+}
+
+// Advice says what to do about a failure with this status; empty if only its reason says it.
+func Advice(status int) string {
+	const class = 100
+	return cmp.Or(advice[status], advice[status/class])
+}
+
+var advice = map[int]string{
+	401: "check the key", 403: "check the key", 402: "the account needs credit", 429: "the vendor's limit is reached: wait, or use another model",
+	5: "the vendor has a fault: later requests try again", // of all from 500 on
 }

@@ -1,5 +1,5 @@
 // Package job condenses: a [Job] is a condensation with all that it needs, and a [Runner] runs it, for a request that
-// waits or in the background, with the chain of the profile or one that stands in.
+// waits or in the background, with the chain of the profile or its fallback.
 package job
 
 import (
@@ -15,14 +15,15 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/transcript"
 )
 
 // ErrNotDue means that the policy of the profile saw no reason to condense, or no gain.
@@ -54,7 +55,7 @@ type Job struct {
 
 // An Owner is the caller that a condensation is made for, with its mode, deadline and chain.
 type Owner struct {
-	Payer    string        // the tenant, or without tokens the credential
+	Tenant   string        // the tenant, or without tokens the credential
 	Mode     string        // or the profile if there is no mode
 	Deadline time.Duration // for a request that waits
 	Chain    *Learned
@@ -67,10 +68,10 @@ type asker interface {
 	Forget()
 }
 
-// A Trace is left by attempts for the chain that stands in.
+// A Trace is left by attempts for the fallback chain.
 type Trace struct {
 	Named   bool   // a provider's failure was counted, so the fault needs no other count
-	instead string // why the profile's chain failed
+	instead Cause  // why the profile's chain failed
 	asker   string // the provider of the profile's chain that would have asked a language model
 	unsure  bool   // a provider could not tell whether it would
 }
@@ -145,7 +146,7 @@ func (j *Job) pinned(all []wire.Message) func(i int) bool {
 
 // attempt is run, but leaves the messages from index keep on unchanged.
 func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep int) (*Prepared, error) {
-	doc, err := transcript.Read(bytes.NewReader(j.Body), &transcript.ReadOptions{Format: messages.Formats[j.API]})
+	doc, err := messages.ReadRequest(j.API, j.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -213,13 +214,12 @@ func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) e
 }
 
 // prepared writes the condensed conversation as messages of the API.
-func (j *Job) prepared(doc *transcript.Document, report *condense.Report) (*Prepared, error) {
-	var out bytes.Buffer
-	apart := j.API != wire.Chat // many servers speak this API, and some refuse two consecutive user messages
-	if _, err := doc.WriteWith(&out, &transcript.WriteOptions{Format: messages.Formats[j.API], Apart: apart}); err != nil {
+func (j *Job) prepared(doc *codec.File, report *condense.Report) (*Prepared, error) {
+	out, err := messages.Write(j.API, doc, wire.Of(j.API).Apart)
+	if err != nil {
 		return nil, err
 	}
-	after, err := wire.Parse(j.API, bytes.Clone(out.Bytes()), &wire.Options{Volatile: j.Volatile}) // it is kept, and the buffer is twice as large
+	after, err := wire.Parse(j.API, bytes.Clone(out), &wire.Options{Volatile: j.Volatile}) // it is kept, and the buffer is twice as large
 	if err != nil {
 		return nil, err
 	}
@@ -235,9 +235,29 @@ const leastRatio, mostRatio = 0.2, 5
 // A Maker is the provider that made a view, and the reason if another one should have made it.
 type Maker struct {
 	Provider, Outcome string
-	setback           string // the first failure of a provider
-	Cause             string // empty unless the provider stood in for another one
-	Lost              int    // tokens of the user's words that the view does not have any more
+	setback           Cause // the first failure of a provider
+	Cause             Cause // empty unless the provider stood in for another one
+	Lost              int   // tokens of the user's words that the view does not have any more
+}
+
+// A Cause is why something failed: a text for people, without keys, and the status of HTTP of the answer that said so; 0 if there was none.
+type Cause struct {
+	Why    string
+	Status int
+}
+
+// Error returns the text.
+func (c Cause) Error() string { return c.Why }
+
+// CauseOf returns the cause that an error names, with the status of a model's refusal.
+func CauseOf(err error) Cause {
+	c := Cause{Why: secret.Safe(err.Error())}
+	if refusal := (*remote.Error)(nil); errors.As(err, &refusal) {
+		c.Status = refusal.Status
+	} else if named := (Cause{}); errors.As(err, &named) {
+		c.Status = named.Status
+	}
+	return c
 }
 
 // makerOf returns the provider that condensed, according to a report.
@@ -247,12 +267,13 @@ func makerOf(r *condense.Report) Maker {
 		a := &r.Attempts[i]
 		switch {
 		case a.Err != nil:
-			m.setback = cmp.Or(m.setback, a.Provider+" "+string(a.Outcome)+": "+stats.Shown(a.Reason))
+			why := a.Provider + " " + string(a.Outcome) + ": " + secret.Safe(a.Reason)
+			m.setback = cmp.Or(m.setback, Cause{Why: why, Status: CauseOf(a.Err).Status})
 		case a.Outcome == core.OutcomeApplied, a.Outcome == core.OutcomeInsufficient:
 			m.Provider, m.Outcome = a.Provider, string(a.Outcome)
-			if m.Cause = m.setback; m.Cause == "" && i > 0 && a.Provider == condense.Truncation {
+			if m.Cause = m.setback; m.Cause.Why == "" && i > 0 && a.Provider == condense.Truncation {
 				last := &r.Attempts[i-1]
-				m.Cause = last.Provider + " " + string(last.Outcome) + ": " + stats.Shown(last.Reason)
+				m.Cause.Why = last.Provider + " " + string(last.Outcome) + ": " + secret.Safe(last.Reason)
 			}
 		}
 	}
@@ -267,12 +288,12 @@ func (j *Job) tried(r *condense.Report, err error) {
 	switch {
 	case r != nil && r.Acted:
 		return
-	case r != nil && makerOf(r).setback != "":
+	case r != nil && makerOf(r).setback.Why != "":
 		j.instead, j.Named = makerOf(r).setback, j.Tries != nil
 	case err != nil:
-		j.instead = stats.Shown(err.Error())
+		j.instead = CauseOf(err)
 	default:
-		j.instead = stats.Shown(r.Reason)
+		j.instead = Cause{Why: secret.Safe(r.Reason)}
 	}
 	j.asker = ""
 }
@@ -282,7 +303,7 @@ func (j *Job) tried(r *condense.Report, err error) {
 func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Conversation, t condense.Turn, to Extent) ([]string, error) {
 	all, err := host.Estimate(ctx, c, t)
 	if err != nil {
-		j.asker, j.instead = "", stats.Shown(err.Error())
+		j.asker, j.instead = "", CauseOf(err)
 		return nil, errors.Join(err, ErrAsks)
 	}
 	var slow []string
@@ -300,7 +321,7 @@ func (j *Job) slow(ctx context.Context, host *condense.Host, c *condense.Convers
 		return nil, nil
 	}
 	j.asker = slow[0]
-	j.instead = j.asker + " " + stats.Replaced + ": it asks a language model, and nothing was prepared"
+	j.instead = Cause{Why: j.asker + " " + string(Replaced) + ": it asks a language model, and nothing was prepared"}
 	if must := j.Forced || j.Turn.Trigger == core.TriggerOverflow; !must || to == Probe || len(slow) >= len(j.Owner.Chain.Names) {
 		return nil, ErrAsks
 	}
@@ -317,7 +338,7 @@ func (j *Job) lacking(r *condense.Report, err error) bool {
 	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Provider == condense.Truncation {
 		done.Attempts = r.Attempts[:n-1]
 	}
-	if why := makerOf(&done).setback; j.asker == "" && why != "" {
+	if why := makerOf(&done).setback; j.asker == "" && why.Why != "" {
 		j.instead, j.Named = why, j.Tries != nil
 	}
 	if j.Tries != nil {
@@ -331,7 +352,7 @@ func (j *Job) Setback() error {
 	if !j.Named {
 		return nil
 	}
-	return errors.New(j.instead)
+	return j.instead
 }
 
 // passesOf returns the pass that left each handle, by handle.
@@ -355,7 +376,7 @@ func passesOf(r *condense.Report) map[string]string {
 // ReasonOf returns, as one line, why a condensation that was ordered had no result.
 func ReasonOf(err error) string {
 	if errors.Is(err, ErrNotDue) {
-		return stats.Shown(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
+		return secret.Safe(strings.TrimPrefix(err.Error(), ErrNotDue.Error()+": "))
 	}
-	return stats.Shown(err.Error())
+	return secret.Safe(err.Error())
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab/truth"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/queue"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/prefix"
 )
@@ -50,9 +50,13 @@ type Runner struct {
 	Events
 }
 
+// Replaced is the outcome of a provider that would have taken too long for the job.
+const Replaced core.Outcome = "replaced"
+
 // Events are called by a runner, from any goroutine.
 type Events struct {
-	Attempted func(stats.Attempt)          // for each attempt that is counted
+	// Attempted is called for each attempt that is counted. Mode is the mode, or the profile.
+	Attempted func(provider string, outcome core.Outcome, reason, mode string)
 	Fault     func(kind string, err error) // for each error that the client does not see
 	Crowded   func()                       // when there was no time for a job
 }
@@ -61,7 +65,7 @@ type Events struct {
 func New(ctx context.Context, host *condense.Host, bodies *queue.Queue, e Events) (*Runner, error) {
 	r := &Runner{
 		host: host, Bodies: bodies, Events: e,
-		Epochs: queue.New(turnsAtOnce() * computes()), idle: queue.New(alongsideAtOnce() * computes()),
+		Epochs: queue.New(turnsAtOnce() * computes()), idle: queue.New(backgroundWorkers() * computes()),
 	}
 	var err error
 	if r.builtin, err = condense.Open(ctx, nil); err != nil {
@@ -115,7 +119,7 @@ var ErrQueue = errors.New("too many condensations at the same time")
 // turnsAtOnce limits the simultaneous condensations that compute: more would only slow down all of them.
 func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
 
-// computes is the weight of one of them: so many that wait have room in place of turnsAtOnce that compute.
+// computes is the weight of one of them: so many that wait are admitted in place of turnsAtOnce that compute.
 func computes() int64 { return max(waitersAtOnce, turnsAtOnce()) }
 
 // A pace is a chain's speed, averaged over the conversations that it has condensed.
@@ -198,7 +202,7 @@ func (r *Runner) InTurn(all context.Context, j *Job, forced bool) (*Prepared, er
 	if !late(err) {
 		if err = nil; weight < computes() { // the built-in chain computes
 			leave()
-			leave, err = r.Epochs.Enter(ctx, j.Owner.Payer, computes())
+			leave, err = r.Epochs.Enter(ctx, j.Owner.Tenant, computes())
 		}
 		if err == nil {
 			p, err = r.RunBuiltin(ctx, j)
@@ -225,7 +229,7 @@ func (r *Runner) turnOf(ctx context.Context, j *Job, weight int64, forced bool) 
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if leave, err = r.Epochs.Enter(limited, j.Owner.Payer, weight); err != nil && ctx.Err() == nil {
+	if leave, err = r.Epochs.Enter(limited, j.Owner.Tenant, weight); err != nil && ctx.Err() == nil {
 		r.Crowded()
 		err = ErrQueue
 	}
@@ -291,7 +295,7 @@ const hurried = "too many requests waited for a condensation, or it took too lon
 // truncate condenses as fast as possible, in time proportional to the conversation.
 func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
 	r.Crowded()
-	p, err := r.Truncate(all, j, hurried)
+	p, err := r.Truncate(all, j, Cause{Why: hurried})
 	if err == nil {
 		p.Hurried = true
 	}
@@ -299,11 +303,11 @@ func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
 }
 
 // Truncate only hides old messages, because the chain cannot condense for the given reason.
-func (r *Runner) Truncate(all context.Context, j *Job, why string) (*Prepared, error) {
+func (r *Runner) Truncate(all context.Context, j *Job, why Cause) (*Prepared, error) {
 	ctx, cancel := context.WithTimeout(all, max(j.Owner.Deadline, usualDeadline))
 	defer cancel()
 	by := cmp.Or(j.Owner.Chain.first(), condense.Truncation)
-	r.Attempted(stats.Attempt{Provider: by, Outcome: stats.Replaced, Mode: j.Owner.Mode, Reason: why})
+	r.Attempted(by, Replaced, why.Why, j.Owner.Mode)
 	j.Turn.Profile, j.Turn.Mode = "", ""
 	p, err := j.Run(ctx, r.truncation, Whole)
 	if err == nil {
@@ -328,8 +332,8 @@ type Prepared struct {
 	Protected string
 }
 
-// alongsideAtOnce limits how many of them use a processor at a time, so that requests find the other processors free.
-func alongsideAtOnce() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
+// backgroundWorkers limits how many of them use a processor at a time, so that requests find the other processors free.
+func backgroundWorkers() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // ErrNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
 var ErrNotEarly = errors.New("not early")
@@ -338,7 +342,7 @@ var ErrNotEarly = errors.New("not early")
 // does not occupy one, and for another process only a little of one.
 func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, error) {
 	inTurn := func(weight int64, run func() (*Prepared, error)) (*Prepared, error) {
-		leave, err := r.idle.Enter(ctx, j.Owner.Payer, weight)
+		leave, err := r.idle.Enter(ctx, j.Owner.Tenant, weight)
 		if err != nil {
 			return nil, err
 		}
@@ -384,8 +388,8 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 }
 
 // Judge holds a view against the history that it stands for, in turn with the work in the background.
-func (r *Runner) Judge(ctx context.Context, payer string, api wire.API, history, view [][]byte) (*epoch.Truth, error) {
-	leave, err := r.idle.Enter(ctx, payer, computes())
+func (r *Runner) Judge(ctx context.Context, tenant string, api wire.API, history, view [][]byte) (*epoch.Truth, error) {
+	leave, err := r.idle.Enter(ctx, tenant, computes())
 	if err != nil {
 		return nil, err
 	}
@@ -401,12 +405,9 @@ func (r *Runner) Judge(ctx context.Context, payer string, api wire.API, history,
 	return new(truth.Read(before.Journal.View(), nil).Measure(after.Journal.View()).Truth), nil
 }
 
-// replaced counts that the built-in chain stands in for the chain of the job.
+// replaced counts that the built-in chain condenses in place of the chain of the job.
 func (r *Runner) replaced(j *Job) {
 	if j.asker != "" {
-		r.Attempted(stats.Attempt{
-			Provider: j.asker, Outcome: stats.Replaced, Mode: j.Owner.Mode,
-			Reason: "it asks a language model, and nothing was prepared: the built-in chain condensed in its place",
-		})
+		r.Attempted(j.asker, Replaced, "it asks a language model, and nothing was prepared: the built-in chain condensed in its place", j.Owner.Mode)
 	}
 }

@@ -28,7 +28,7 @@ func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []
 	}
 	at := 0
 	for _, o := range before {
-		if o.Kind == sents {
+		if o.Kind == fromEpoch {
 			add(at, o.Data)
 		} else {
 			at = min(at+1, len(own))
@@ -46,10 +46,10 @@ func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []
 	var all []store.Original
 	for i := range replaced {
 		if i > 0 && i <= cut {
-			all = append(all, store.Original{Kind: Clients, Data: own[i-1]})
+			all = append(all, store.Original{Kind: FromClient, Data: own[i-1]})
 		}
 		for _, raw := range replaced[i] {
-			all = append(all, store.Original{Kind: sents, Data: raw})
+			all = append(all, store.Original{Kind: fromEpoch, Data: raw})
 		}
 	}
 	return all
@@ -91,7 +91,7 @@ func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
 		}
 		var fromSent bool
 		if k.Handles, fromSent, err = m.keeps(promised); err == nil && !fromSent {
-			k.Originals = slices.DeleteFunc(k.Originals, func(o store.Original) bool { return o.Kind == sents })
+			k.Originals = slices.DeleteFunc(k.Originals, func(o store.Original) bool { return o.Kind == fromEpoch })
 		}
 		more := slices.ContainsFunc(trailing, func(r recall.Ref) bool { return m.client.Named(r) == nil })
 		if cut == len(c.Own) && err != nil {
@@ -117,7 +117,7 @@ func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
 	}
 	k := &store.Kept{}
 	for _, raw := range c.Own {
-		k.Originals = append(k.Originals, store.Original{Kind: laters, Data: raw})
+		k.Originals = append(k.Originals, store.Original{Kind: fromLater, Data: raw})
 	}
 	m, err := remember(c.API, k.Originals)
 	if err != nil {

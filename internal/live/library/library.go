@@ -70,9 +70,9 @@ func toolIn(tools []byte, within string, depth int) bool {
 
 // Kinds of kept originals.
 const (
-	Clients = "client" // messages of the client
-	sents   = "sent"   // messages that an epoch sent in place of the client's, and that were condensed again
-	laters  = "later"  // messages of the client after some that are not kept
+	FromClient = "client" // messages of the client
+	fromEpoch  = "sent"   // messages that an epoch sent in place of the client's, and that were condensed again
+	fromLater  = "later"  // messages of the client after some that are not kept
 )
 
 // errPromise means that a handle or a number in a condensed view leads to no content.
@@ -88,13 +88,13 @@ type keptSet struct {
 func remember(api wire.API, originals []store.Original) (*keptSet, error) {
 	k := &keptSet{api: api, originals: originals}
 	var err error
-	if k.client, err = Conversation(api, OfKind(originals, Clients, laters)); err != nil {
+	if k.client, err = Conversation(api, OfKind(originals, FromClient, fromLater)); err != nil {
 		return nil, err
 	}
-	for _, n := range Places(api, OfKind(originals, laters)) {
+	for _, n := range Places(api, OfKind(originals, fromLater)) {
 		k.client.Own.Later += min(n, 1)
 	}
-	if k.put, err = Conversation(api, OfKind(originals, sents)); err != nil {
+	if k.put, err = Conversation(api, OfKind(originals, fromEpoch)); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -154,7 +154,7 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 		return pieces, nil
 	}
 	for i, o := range k.originals {
-		if o.Kind != sents {
+		if o.Kind != fromEpoch {
 			continue
 		}
 		one, err := Conversation(k.api, [][]byte{o.Data})
@@ -165,7 +165,7 @@ func (k *keptSet) named(r recall.Ref) ([]recall.Piece, error) {
 		if pieces == nil {
 			continue
 		}
-		rest, err := Conversation(k.api, OfKind(k.originals[i:], Clients, laters))
+		rest, err := Conversation(k.api, OfKind(k.originals[i:], FromClient, fromLater))
 		if err != nil {
 			return nil, err
 		}
@@ -232,8 +232,8 @@ func Conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 func Places(api wire.API, messages [][]byte) []int {
 	places, n := make([]int, len(messages)), 0
 	for i, raw := range messages {
-		if api == wire.Messages {
-			if _, ok := wire.Plain(raw); !ok {
+		if plain := wire.Of(api).Plain; plain != nil {
+			if _, ok := plain(raw); !ok {
 				continue
 			}
 		}
@@ -298,7 +298,7 @@ func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserve
 // State returns the recallable content of a record's conversation, for the MCP server. Changed is the time of the last change.
 func (l *Library) State(key store.Key, id string, c *recall.Conversation, changed time.Time) *mcpserver.State {
 	return &mcpserver.State{
-		Conversation: c, Name: "this conversation", Format: messages.Formats[wire.API(key.API)], Changed: changed, Records: true,
+		Conversation: c, Name: "this conversation", Format: wire.Of(wire.API(key.API)).Format, Changed: changed, Records: true,
 		Recalled: func(pieces []recall.Piece, bytes int) { l.recalled(key, id, pieces, bytes) },
 	}
 }

@@ -44,7 +44,7 @@ func (l *Library) Numbers(ctx context.Context, reader, session, key string) (*re
 		if err != nil {
 			return nil, err
 		}
-		one := numbered{r, OfKind(kept, Clients)}
+		one := numbered{r, OfKind(kept, FromClient)}
 		if i := slices.IndexFunc(all, one.agrees); i < 0 {
 			all = append(all, one)
 		} else if len(one.own) > len(all[i].own) {

@@ -110,7 +110,7 @@ func TestNumbersAreKept(t *testing.T) {
 		t.Errorf("what the user said: %v", err)
 	}
 
-	kept := []store.Original{{Kind: Clients, Data: own[0]}, {Kind: sents, Data: message("sent")}, {Kind: Clients, Data: own[1]}, {Kind: laters, Data: own[4]}}
+	kept := []store.Original{{Kind: FromClient, Data: own[0]}, {Kind: fromEpoch, Data: message("sent")}, {Kind: FromClient, Data: own[1]}, {Kind: fromLater, Data: own[4]}}
 	k, err := remember(wire.Messages, kept)
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ type Epoch struct {
 	N       int       `json:"n"`                 // 1 for the first epoch of a conversation
 	Cut     int       `json:"cut"`               // number of the client's messages that Block replaces
 	From    wire.Hash `json:"from"`              // rolling hash of these messages
-	Plain   wire.Hash `json:"plain,omitzero"`    // hash of their plain form, of the Messages API; see [wire.Plain]
+	Plain   wire.Hash `json:"plain,omitzero"`    // hash of their plain form, if the API has one: see [wire.Dialect]
 	Block   [][]byte  `json:"block"`             // the replacing messages, without cache markers
 	Whole   bool      `json:"whole,omitempty"`   // Block replaced all messages of its request
 	Bare    Hashes    `json:"bare,omitempty"`    // rolling hashes of messages whose thinking is left out
@@ -309,7 +309,7 @@ func Shape(api wire.API, raw []byte) []byte { return shape(api, raw) }
 // shape returns a copy of a message without cache markers, in a form to which a marker can be added without another
 // change.
 func shape(api wire.API, raw []byte) []byte {
-	if api == wire.Messages {
+	if wire.Of(api).Texts {
 		raw = wire.Mark(api, wire.Unmark(raw), 5*time.Minute)
 	}
 	return slices.Clone(wire.Unmark(raw))

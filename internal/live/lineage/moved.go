@@ -7,11 +7,15 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// plain returns a hash of the messages by [wire.Plain], and how many of them it takes to reach the hash upto; all if
-// they do not.
-func plain(messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
+// plain returns a hash of the messages by their plain form, zero in an API without one, and how many of them it takes to reach
+// the hash upto; all if they do not.
+func plain(api wire.API, messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
+	of := wire.Of(api).Plain
 	for i := range messages {
-		h, ok := wire.Plain(messages[i].Raw)
+		if of == nil {
+			break
+		}
+		h, ok := of(messages[i].Raw)
 		if !ok {
 			continue
 		}
@@ -28,9 +32,6 @@ func plain(messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
 // has it. For a model without system messages, the epoch's system messages become the user's. The state records the messages
 // that the epoch replaces; later messages count as never sent.
 func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *State {
-	if r.API != wire.Messages {
-		return nil
-	}
 	var from *State
 	cut := 0
 	for _, t := range states {
@@ -41,7 +42,7 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 		if 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From {
 			continue // in the same form: the client went back, and best is where it was then
 		}
-		sum, n := plain(r.Messages, e.Plain)
+		sum, n := plain(r.API, r.Messages, e.Plain)
 		if sum != e.Plain {
 			continue
 		}

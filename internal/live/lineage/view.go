@@ -180,9 +180,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	if s.Epoch != nil {
 		e.N = s.Epoch.N + 1
 	}
-	if r.API == wire.Messages {
-		e.Plain, _ = plain(r.Messages[:cut], wire.Hash{})
-	}
+	e.Plain, _ = plain(r.API, r.Messages[:cut], wire.Hash{})
 	sent := make([]wire.Message, 0, len(head)+len(r.Messages)-cut)
 	for _, m := range head {
 		raw := m.Raw

@@ -7,20 +7,59 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/anthropic"
+	"github.com/condensehq/condense/internal/codec/converse"
+	"github.com/condensehq/condense/internal/codec/geminiapi"
+	"github.com/condensehq/condense/internal/codec/openai"
+	"github.com/condensehq/condense/internal/codec/responses"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript"
 )
 
-// Formats maps APIs to their names in package transcript.
-var Formats = map[wire.API]string{
-	wire.Messages: "anthropic", wire.Chat: "openai", wire.Responses: "responses", wire.Gemini: "gemini-api",
-	wire.Converse: "bedrock-converse",
+// codecs are those of the APIs. Package transcript has them too, and those of the files of agents, which no request is.
+var codecs = []*codec.Codec{&anthropic.Codec, &openai.Codec, &responses.Codec, &geminiapi.Codec, &converse.Codec}
+
+func codecOf(api wire.API) (*codec.Codec, error) {
+	format := wire.Of(api).Format
+	for _, c := range codecs {
+		if c.Name == format {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("requests of the API %q are not read", api)
 }
 
 // Read reads messages.
-func Read(api wire.API, messages [][]byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(rawjson.Array(messages)), &transcript.ReadOptions{Format: Formats[api]})
+func Read(api wire.API, messages [][]byte) (*codec.File, error) {
+	return ReadRequest(api, rawjson.Array(messages))
+}
+
+// ReadRequest reads a request, or the array of its messages.
+func ReadRequest(api wire.API, body []byte) (*codec.File, error) {
+	c, err := codecOf(api)
+	if err != nil {
+		return nil, err
+	}
+	f := &codec.File{Origin: c.Name, Journal: history.New(), Vendor: c.Vendor}
+	if err := c.Read(body, f); err != nil {
+		return nil, err
+	}
+	return f, f.KeepHeader()
+}
+
+// Write returns the view of a conversation that was read, in the form of its API. With apart, messages of the user that a condensation
+// made neighbours stay two.
+func Write(api wire.API, f *codec.File, apart bool) ([]byte, error) {
+	c, err := codecOf(api)
+	if err != nil {
+		return nil, err
+	}
+	f.Apart = apart
+	var out codec.Output
+	err = c.Write(f, &out)
+	return out.Bytes(), err
 }
 
 // Raw returns the JSON of messages as in the request.

@@ -1,4 +1,4 @@
-// Package queue admits work while there is room, fairly between tenants.
+// Package queue admits work while there is capacity, fairly between tenants.
 package queue
 
 import (
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Queue admits work while there is room, fairly between tenants: the waiting tenant with the least running work is
+// A Queue admits work while there is capacity, fairly between tenants: the waiting tenant with the least running work is
 // next; among equals, the earliest arrival. A tenant with no running work does not wait for the work of others: for
-// it, the room is twice as large. Work has a weight, which is 1 or its bytes.
+// it, the capacity is twice as large. Work has a weight, which is 1 or its bytes.
 type Queue struct {
-	room int64
+	capacity int64
 
 	mu    sync.Mutex
 	used  int64
@@ -35,12 +35,12 @@ type place struct {
 	ready  chan struct{} // closed when its turn has come
 }
 
-// New returns a queue with room for work of so much weight.
-func New(room int64) *Queue {
-	return &Queue{room: max(1, room), lines: map[string]*line{}}
+// New returns a queue with capacity for work of so much weight.
+func New(capacity int64) *Queue {
+	return &Queue{capacity: max(1, capacity), lines: map[string]*line{}}
 }
 
-// Enter waits for room until ctx is done. leave, which is never nil, must be called when the work is done; further calls do nothing.
+// Enter waits for capacity until ctx is done. leave, which is never nil, must be called when the work is done; further calls do nothing.
 func (q *Queue) Enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return func() {}, err
@@ -56,7 +56,7 @@ func (q *Queue) Enter(ctx context.Context, tenant string, weight int64) (leave f
 	return sync.OnceFunc(func() { q.done(tenant, p.weight) }), nil
 }
 
-// Try is enter without waiting: ok is false if there is no room.
+// Try is enter without waiting: ok is false if there is no capacity.
 func (q *Queue) Try(tenant string, weight int64) (leave func(), ok bool) {
 	p := q.join(tenant, weight)
 	if q.quit(tenant, p) {
@@ -69,7 +69,7 @@ func (q *Queue) join(tenant string, weight int64) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.turns++
-	p := &place{turn: q.turns, weight: min(max(1, weight), q.room), ready: make(chan struct{})}
+	p := &place{turn: q.turns, weight: min(max(1, weight), q.capacity), ready: make(chan struct{})}
 	l := q.lines[tenant]
 	if l == nil {
 		l = &line{}
@@ -120,7 +120,7 @@ func (q *Queue) forget(tenant string, l *line) {
 	}
 }
 
-// admit starts waiting work while there is room.
+// admit starts waiting work while there is capacity.
 func (q *Queue) admit() {
 	for q.count > 0 {
 		var next *line
@@ -149,7 +149,7 @@ func (q *Queue) admit() {
 // fits reports whether the first piece of work of a line may start.
 func (q *Queue) fits(l *line) bool {
 	after := q.used + l.waits[0].weight
-	return after <= q.room || l.used == 0 && after <= 2*q.room
+	return after <= q.capacity || l.used == 0 && after <= 2*q.capacity
 }
 
 // Waiting returns the number of waiting pieces of work, and of running ones.
@@ -170,5 +170,5 @@ func (q *Queue) Busy() bool {
 func (q *Queue) Share(of time.Duration, before int64) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return min(of, of*time.Duration(q.room)/time.Duration(max(1, q.due+q.used+before)))
+	return min(of, of*time.Duration(q.capacity)/time.Duration(max(1, q.due+q.used+before)))
 }

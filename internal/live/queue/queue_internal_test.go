@@ -22,10 +22,10 @@ func TestAHerdOfOneTenantDoesNotStopAnother(t *testing.T) {
 	}
 	first, second, third := enter("herd"), enter("herd"), enter("herd")
 	if !first || !second || third {
-		t.Fatal("want room for two of one tenant")
+		t.Fatal("want capacity for two of one tenant")
 	}
 	if first, second := enter("bystander"), enter("bystander"); !first || second {
-		t.Fatal("want room for one of another tenant, and no more")
+		t.Fatal("want capacity for one of another tenant, and no more")
 	}
 	order := make(chan string, 10)
 	begin := func(tenant string) {
@@ -56,7 +56,7 @@ func TestAHerdOfOneTenantDoesNotStopAnother(t *testing.T) {
 		t.Fatal(got)
 	}
 	if w, _ := q.Waiting(); w == 0 {
-		t.Error("all began, above the room")
+		t.Error("all began, above the capacity")
 	}
 }
 
@@ -97,12 +97,12 @@ func TestACallerThatHangsUpLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes: the room is kept, no tenant waits with nothing under way while half of what may be used is free, and all that
+// Whatever comes and goes: the capacity is kept, no tenant waits with nothing under way while half of what may be used is free, and all that
 // entered can leave.
 func TestQueueProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		q := New(rapid.Int64Range(1, 20).Draw(t, "room"))
+		q := New(rapid.Int64Range(1, 20).Draw(t, "capacity"))
 		type piece struct {
 			tenant string
 			*place
@@ -141,14 +141,14 @@ func TestQueueProperty(t *testing.T) {
 				}
 			}
 			for _, p := range all {
-				if !began(p) && of[p.tenant] == 0 && used+q.room <= 2*q.room {
-					t.Fatalf("%s waits with nothing under way; %d of %d in use", p.tenant, used, q.room)
+				if !began(p) && of[p.tenant] == 0 && used+q.capacity <= 2*q.capacity {
+					t.Fatalf("%s waits with nothing under way; %d of %d in use", p.tenant, used, q.capacity)
 				}
 			}
-			if w, n := q.Waiting(); used > 2*q.room || used != q.used || w != waits || n != len(all)-waits {
-				t.Fatalf("%d in use, room %d, counted %d; %d and %d wait", used, q.room, q.used, w, waits)
+			if w, n := q.Waiting(); used > 2*q.capacity || used != q.used || w != waits || n != len(all)-waits {
+				t.Fatalf("%d in use, capacity %d, counted %d; %d and %d wait", used, q.capacity, q.used, w, waits)
 			}
-			if got, want := q.Share(time.Hour, 3), min(time.Hour, time.Hour*time.Duration(q.room)/time.Duration(used+due+3)); got != want {
+			if got, want := q.Share(time.Hour, 3), min(time.Hour, time.Hour*time.Duration(q.capacity)/time.Duration(used+due+3)); got != want {
 				t.Fatalf("a share of %s, want %s", got, want)
 			}
 		}

@@ -7,10 +7,12 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 )
 
-// A store that is full, damaged or away: meanwhile this gateway's own knowledge counts.
+// A store that is full, damaged or unavailable: meanwhile this gateway's own knowledge counts.
 
 // Unstored reports whether an error affects the store as a whole.
-func Unstored(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFile) }
+func Unstored(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFile)
+}
 
 // damage notes an unreadable record: the conversation goes on under another ID, as if it had never been stored. The
 // caller holds s.mu.
@@ -38,5 +40,5 @@ func (s *Session) news() []string {
 func (s *Session) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cmp.Or(s.failed, store.ErrAway)
+	return cmp.Or(s.failed, store.ErrUnavailable)
 }

@@ -21,13 +21,13 @@ type Shadow struct {
 type Counted struct{ Ours, Theirs int }
 
 // lock holds the session's other requests off until the returned function is called.
-func (c *Claim) lock() func() {
+func (c *Lease) lock() func() {
 	c.Session.mu.Lock()
 	return c.Session.mu.Unlock
 }
 
 // Busy reports whether the next epoch is being prepared, or is ready.
-func (c *Claim) Busy() bool {
+func (c *Lease) Busy() bool {
 	defer c.lock()()
 	return c.preparing != nil || c.Prepared != nil
 }
@@ -35,7 +35,7 @@ func (c *Claim) Busy() bool {
 // TakePrepared returns the condensation prepared for a state with the beginning of these messages; nil if there is none. A repeated
 // request must be sent the same bytes as before, so it leaves the condensation to the next request, unless an epoch is
 // forced. A condensation made before the user changed the protections is dropped.
-func (c *Claim) TakePrepared(s *lineage.State, rolling []wire.Hash, forced bool) *job.Prepared {
+func (c *Lease) TakePrepared(s *lineage.State, rolling []wire.Hash, forced bool) *job.Prepared {
 	protected := c.Control().Protected()
 	defer c.lock()()
 	p := c.Prepared
@@ -50,19 +50,19 @@ func (c *Claim) TakePrepared(s *lineage.State, rolling []wire.Hash, forced bool)
 }
 
 // Tried records that another attempt is pointless below a size, in tokens.
-func (c *Claim) Tried(until int) {
+func (c *Lease) Tried(until int) {
 	defer c.lock()()
 	c.retry = until
 }
 
-// TriedAt returns the size set by [Claim.Tried].
-func (c *Claim) TriedAt() int {
+// TriedAt returns the size set by [Lease.Tried].
+func (c *Lease) TriedAt() int {
 	defer c.lock()()
 	return c.retry
 }
 
 // First reports whether it is called with this name for the first time for the conversation.
-func (c *Claim) First(name string) bool {
+func (c *Lease) First(name string) bool {
 	defer c.lock()()
 	if c.said == nil {
 		c.said = map[string]bool{}
@@ -73,7 +73,7 @@ func (c *Claim) First(name string) bool {
 }
 
 // Overflowed reports whether the vendor refused the lineage's last request as too long after the answer had begun.
-func (c *Claim) Overflowed() bool {
+func (c *Lease) Overflowed() bool {
 	defer c.lock()()
 	return c.refused
 }
@@ -90,7 +90,7 @@ type Preparation struct {
 const preparationDeadline = 10 * time.Minute
 
 // Prepare begins a preparation that ends with life, unless the lineage has one, and reports whether it did.
-func (c *Claim) Prepare(life context.Context, background *sync.WaitGroup, p Preparation) bool {
+func (c *Lease) Prepare(life context.Context, background *sync.WaitGroup, p Preparation) bool {
 	e, s, ended := c.Entry, c.Session, make(chan struct{})
 	ctx, cancel := context.WithTimeout(life, preparationDeadline)
 	s.mu.Lock()
@@ -123,39 +123,39 @@ func (c *Claim) Prepare(life context.Context, background *sync.WaitGroup, p Prep
 
 // UnderWay returns the channel that is closed when the running preparation has ended, and a function that cancels it;
 // nil if none is running.
-func (c *Claim) UnderWay() (ended <-chan struct{}, abandon func()) {
+func (c *Lease) UnderWay() (ended <-chan struct{}, abandon func()) {
 	defer c.lock()()
 	return c.preparing, c.abandon
 }
 
 // SetRefused records whether the vendor has refused the last request as too long, in the middle of the answer.
-func (c *Claim) SetRefused(refused bool) {
+func (c *Lease) SetRefused(refused bool) {
 	defer c.lock()()
 	c.refused = refused
 }
 
 // SwapShadow exchanges the description of the vendor's cache as it would be without the gateway.
-func (c *Claim) SwapShadow(now Shadow) (was Shadow) {
+func (c *Lease) SwapShadow(now Shadow) (was Shadow) {
 	defer c.lock()()
 	was, c.shadow = c.shadow, now
 	return was
 }
 
 // SwapCounted exchanges the prompt sizes of the last answer.
-func (c *Claim) SwapCounted(now Counted) (was Counted) {
+func (c *Lease) SwapCounted(now Counted) (was Counted) {
 	defer c.lock()()
 	was, c.counted = c.counted, now
 	return was
 }
 
 // Describe sets the description to store with the lineage.
-func (c *Claim) Describe(a About) {
+func (c *Lease) Describe(a About) {
 	defer c.lock()()
 	c.about = &a
 }
 
 // Control returns the user's control of the conversation; never nil.
-func (c *Claim) Control() *Control {
+func (c *Lease) Control() *Control {
 	if c == nil || c.State == nil || c.State.Family == "" {
 		return &Control{}
 	}
@@ -167,13 +167,13 @@ func (c *Claim) Control() *Control {
 }
 
 // SetControl makes a control current in memory.
-func (c *Claim) SetControl(known *Control) {
+func (c *Lease) SetControl(known *Control) {
 	defer c.lock()()
 	c.Session.addControl(known)
 }
 
 // Frozen returns a copy of the state that the vendor saw last; nil if there is none.
-func (c *Claim) Frozen() *lineage.State {
+func (c *Lease) Frozen() *lineage.State {
 	defer c.lock()()
 	if c.Entry.State == nil {
 		return nil
@@ -184,7 +184,7 @@ func (c *Claim) Frozen() *lineage.State {
 
 // Guess records that a view was sent without being stored. At is the rolling hash of its last message. The next request
 // builds it again from p.
-func (c *Claim) Guess(p *job.Prepared, at wire.Hash) {
+func (c *Lease) Guess(p *job.Prepared, at wire.Hash) {
 	defer c.lock()()
 	c.Prepared, c.guessed = p, at
 	if c.Unread {
@@ -192,9 +192,9 @@ func (c *Claim) Guess(p *job.Prepared, at wire.Hash) {
 	}
 }
 
-// Begin makes the state after an epoch the claim's, in a record of its own. With over, next names the record that it
+// Begin makes the state after an epoch the lease's, in a record of its own. With over, next names the record that it
 // continues.
-func (c *Claim) Begin(next *lineage.State, over bool) {
+func (c *Lease) Begin(next *lineage.State, over bool) {
 	c.former = c.Entry
 	c.Entry, c.Over = c.NewEntry()
 	if c.Over != nil && over {
@@ -203,8 +203,8 @@ func (c *Claim) Begin(next *lineage.State, over bool) {
 	c.Based, c.State = 0, next
 }
 
-// Begun lets another request decide about the record before [Claim.Begin], if there was one.
-func (c *Claim) Begun() {
+// Begun lets another request decide about the record before [Lease.Begin], if there was one.
+func (c *Lease) Begun() {
 	if c.former != nil {
 		<-c.former.Turn
 		c.former = nil

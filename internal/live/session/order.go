@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -16,7 +17,7 @@ import (
 )
 
 // A user's requests for a running conversation are stored in a record of its own, a control, next to the records of its
-// lineages. A desk writes the control, and the gateway that receives the conversation's next request reads it. So
+// lineages. A controller writes the control, and the gateway that receives the conversation's next request reads it. So
 // orders survive a restart, and any gateway with the store can carry them out.
 
 // An Order is a user's request to change a conversation together with its next request to the vendor.
@@ -113,7 +114,7 @@ func (s *Session) addControl(c *Control) {
 }
 
 // Former returns the state before the latest epoch, or nil if it is no longer in memory.
-func (c *Claim) Former() *lineage.State {
+func (c *Lease) Former() *lineage.State {
 	if c.State.Epoch == nil || c.State.Epoch.Over == "" {
 		return nil
 	}
@@ -133,7 +134,7 @@ type failure struct {
 }
 
 // Failure returns why the background condensation for the order failed; empty if it did not.
-func (c *Claim) Failure(o *Order) string {
+func (c *Lease) Failure(o *Order) string {
 	defer c.lock()()
 	if c.failed.order == o.Number {
 		return c.failed.why
@@ -142,7 +143,7 @@ func (c *Claim) Failure(o *Order) string {
 }
 
 // Unordered drops a prepared condensation that was not made for the order.
-func (c *Claim) Unordered(o *Order) {
+func (c *Lease) Unordered(o *Order) {
 	defer c.lock()()
 	if c.Prepared != nil && c.Prepared.Order != o.Number {
 		c.Prepared = nil
@@ -180,6 +181,7 @@ type Failing struct {
 	Forced int       `json:"forced,omitempty"` // of these, epochs without which the vendor would refuse a request
 	Since  time.Time `json:"since"`
 	Why    string    `json:"why"` // the last time; without keys
+	Status int       `json:"status,omitempty"`
 }
 
 // Lasting reports whether epochs keep failing: a single failure is often followed by a success.
@@ -194,7 +196,7 @@ func (f *Failing) Said() string {
 func (f *Failing) Stuck() bool { return f != nil && f.Forced > 1 }
 
 // Failing returns the epochs of the conversation that could not begin; nil for none.
-func (c *Claim) Failing() *Failing {
+func (c *Lease) Failing() *Failing {
 	if a := c.Said(); a != nil {
 		return a.Failing
 	}
@@ -202,7 +204,7 @@ func (c *Claim) Failing() *Failing {
 }
 
 // Fail adds an epoch that could not begin, and returns all such.
-func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
+func (c *Lease) Fail(why job.Cause, forced bool, now time.Time) Failing {
 	defer c.lock()()
 	a := About{}
 	if c.about != nil {
@@ -217,20 +219,20 @@ func (c *Claim) Fail(why string, forced bool, now time.Time) Failing {
 }
 
 // Again returns f, which may be nil, with another failure.
-func (f *Failing) Again(why string, now time.Time) *Failing {
+func (f *Failing) Again(why job.Cause, now time.Time) *Failing {
 	next := *cmp.Or(f, &Failing{Since: now})
-	next.Count, next.Why = next.Count+1, why
+	next.Count, next.Why, next.Status = next.Count+1, why.Why, why.Status
 	return &next
 }
 
-// Refuse adds a request that the vendor did not answer. An empty text ends them; it reports whether there were any.
-func (c *Claim) Refuse(why string, now time.Time) bool {
+// Refuse adds a request that the vendor did not answer. No cause ends them; it reports whether there were any.
+func (c *Lease) Refuse(why job.Cause, now time.Time) bool {
 	defer c.lock()()
-	if c.about == nil || why == "" && c.about.Refused == nil {
+	if c.about == nil || why == (job.Cause{}) && c.about.Refused == nil {
 		return false
 	}
 	a := *c.about
-	if a.Refused = a.Refused.Again(why, now); why == "" {
+	if a.Refused = a.Refused.Again(why, now); why == (job.Cause{}) {
 		a.Refused = nil
 	}
 	c.about = &a

@@ -73,7 +73,7 @@ type Session struct {
 	lost     bool            // some of its records were deleted, or are damaged
 	damaged  map[string]bool // IDs of records that cannot be read
 	found    []string        // damaged IDs that were not yet reported
-	asides   ToolRecords
+	tools    ToolRecords
 	controls map[string]*Control // by family
 }
 
@@ -142,9 +142,9 @@ func (s *Session) Load(ctx context.Context, from store.Store) error {
 	return s.failed
 }
 
-// known returns the store's error if nothing is in memory about the session; otherwise nil, because old knowledge is
+// loadErr returns the store's error if nothing is in memory about the session; otherwise nil, because old knowledge is
 // better than none. The caller holds s.mu.
-func (s *Session) known() error {
+func (s *Session) loadErr() error {
 	if s.loaded || s.entries != nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (s *Session) read(ctx context.Context, from store.Store) error {
 			continue
 		}
 		if OfTool(r.ID) {
-			s.asides.add(r)
+			s.tools.add(r)
 			continue
 		}
 		if strings.HasPrefix(r.ID, ControlPrefix) {
@@ -214,8 +214,8 @@ func (s *Session) read(ctx context.Context, from store.Store) error {
 	return nil
 }
 
-// A Claim is a request's hold on the lineage that it belongs to.
-type Claim struct {
+// A Lease is a request's hold on the lineage that it belongs to.
+type Lease struct {
 	*Entry
 	Session *Session
 	State   *lineage.State // a copy
@@ -233,9 +233,9 @@ type Claim struct {
 	former *Entry // whose turn is held too, from Begin to Begun
 }
 
-// Claim finds the lineage of a request, and waits up to patience while another request decides about it. If the wait
-// ends, the claim is not mine. The error is the store's or the context's.
-func (s *Session) Claim(ctx context.Context, r *wire.Request, rolling []wire.Hash) (*Claim, error) {
+// Lease finds the lineage of a request, and waits up to patience while another request decides about it. If the wait
+// ends, the lease is not mine. The error is the store's or the context's.
+func (s *Session) Lease(ctx context.Context, r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
@@ -273,11 +273,11 @@ func (s *Session) Claim(ctx context.Context, r *wire.Request, rolling []wire.Has
 	}
 }
 
-// Find returns the lineage of a request as far as it is known, without claiming it.
-func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Claim, error) {
+// Find returns the lineage of a request as far as it is known, without leasing it.
+func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.known()
+	err := s.loadErr()
 	if err != nil && !Unstored(err) {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Claim, error) {
 	for i, e := range s.entries {
 		states[i] = e.State
 	}
-	c := &Claim{Session: s, Unread: err != nil && Answered(r)}
+	c := &Lease{Session: s, Unread: err != nil && Answered(r)}
 	c.State, c.Kind = lineage.Follow(states, r, rolling)
 	c.Lost = s.lost && c.Kind == lineage.New && Answered(r)
 	id := c.State.ID
@@ -362,17 +362,17 @@ func (s *Session) current(r *wire.Request, rolling []wire.Hash) bool {
 	})
 }
 
-// Release ends the claim, so that another request can decide about the lineage.
-func (c *Claim) Release() {
+// Release ends the lease, so that another request can decide about the lineage.
+func (c *Lease) Release() {
 	if c.Mine {
 		c.Mine = false
 		<-c.Turn
 	}
 }
 
-// NewEntry returns a claimed entry for a new record of the same conversation, and a reference to the record that it
+// NewEntry returns a leased entry for a new record of the same conversation, and a reference to the record that it
 // continues, nil if there is none.
-func (c *Claim) NewEntry() (*Entry, *store.Record) {
+func (c *Lease) NewEntry() (*Entry, *store.Record) {
 	e := &Entry{ID: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about, said: c.said}
 	e.Turn <- struct{}{}
 	if c.Based == 0 { // without a record, two gateways must choose the same ID: the first one that is free
@@ -391,9 +391,9 @@ func (c *Claim) NewEntry() (*Entry, *store.Record) {
 // texts are for records, which are large and written twice in a turn.
 var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// Save makes the state current in memory and, if durable is set, in the store first. The caller must hold the claim.
+// Save makes the state current in memory and, if durable is set, in the store first. The caller must hold the lease.
 // The error wraps [store.ErrConflict] if another gateway has saved the record.
-func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time.Time) error {
+func (c *Lease) Save(ctx context.Context, in store.Store, durable bool, now time.Time) error {
 	if !c.Mine {
 		return errors.New("another request decides about this conversation")
 	}
@@ -450,13 +450,13 @@ func (c *Claim) Save(ctx context.Context, in store.Store, durable bool, now time
 }
 
 // Said returns the description to store with the lineage.
-func (c *Claim) Said() *About {
+func (c *Lease) Said() *About {
 	defer c.lock()()
 	return c.about
 }
 
 // Late marks the state to be stored later, if err means that the store cannot be used now.
-func (c *Claim) Late(err error) {
+func (c *Lease) Late(err error) {
 	if Unstored(err) {
 		c.Session.mu.Lock()
 		c.unsaved = true
@@ -465,7 +465,7 @@ func (c *Claim) Late(err error) {
 }
 
 // Again reloads the state, after another gateway has stored one.
-func (c *Claim) Again(ctx context.Context, from store.Store) error {
+func (c *Lease) Again(ctx context.Context, from store.Store) error {
 	if err := c.Session.Load(ctx, from); err != nil {
 		return err
 	}
@@ -475,9 +475,9 @@ func (c *Claim) Again(ctx context.Context, from store.Store) error {
 	return nil
 }
 
-// Latest claims the lineage with its current state after the answer, to add the vendor's report. It returns false if
+// Latest leases the lineage with its current state after the answer, to add the vendor's report. It returns false if
 // the context ends or there is no state.
-func (c *Claim) Latest(ctx context.Context) bool {
+func (c *Lease) Latest(ctx context.Context) bool {
 	select {
 	case c.Turn <- struct{}{}:
 		c.Mine = true

@@ -10,7 +10,7 @@ func TestNewEntryFree(t *testing.T) {
 	for range 2 {
 		s := &Session{}
 		for _, want := range []string{"X-1", "X-2", "X-3"} {
-			c := &Claim{Entry: &Entry{ID: "X"}, Session: s}
+			c := &Lease{Entry: &Entry{ID: "X"}, Session: s}
 			e, from := c.NewEntry()
 			if e.ID != want || from != nil {
 				t.Errorf("the epoch is record %q from %v, not %q", e.ID, from, want)

@@ -21,10 +21,10 @@ type database struct {
 
 	purge func(context.Context) error // overwrites deleted data; nil if the database does that itself
 
-	// Of a database that can be away; nil for a file.
-	breaker *gobreaker.CircuitBreaker[struct{}]
-	away    func(error) bool
-	again   func(error) bool // a transaction met another one: it works the next time
+	// Of a database that can be unavailable; nil for a file.
+	breaker     *gobreaker.CircuitBreaker[struct{}]
+	unavailable func(error) bool
+	again       func(error) bool // a transaction met another one: it works the next time
 }
 
 // do runs f, which reads or writes, and adds to its error the operation that failed.
@@ -39,13 +39,13 @@ func (s *database) do(ctx context.Context, doing string, limit time.Duration, f 
 			inner, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			err := f(inner)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFull) && s.away(err) {
-				err = fmt.Errorf("%w: %s", ErrAway, plainReason(err))
+			if err != nil && ctx.Err() == nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFull) && s.unavailable(err) {
+				err = fmt.Errorf("%w: %s", ErrUnavailable, plainReason(err))
 			}
 			return struct{}{}, err
 		})
 		if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-			err = ErrAway
+			err = ErrUnavailable
 		}
 	}
 	if err == nil {

@@ -29,7 +29,7 @@ func IsPostgres(address string) bool {
 // created or upgraded under a lock.
 //
 // A statement that takes longer than two seconds fails. After that, and when the database cannot be reached, errors
-// wrap [ErrAway] and are returned immediately until an attempt, one at a time, succeeds again.
+// wrap [ErrUnavailable] and are returned immediately until an attempt, one at a time, succeeds again.
 func Postgres(ctx context.Context, address string) (Store, error) {
 	s, err := openPostgres(ctx, address)
 	if err != nil {
@@ -105,7 +105,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 			return db.QueryRowContext(ctx, `SELECT coalesce(bit_xor(hashtextextended(id || ' ' || version, 0)), 0) FROM lineage
 				WHERE tenant = $1 AND api = $2 AND agent = $3 AND session = $4`, k.Tenant, k.API, k.Agent, k.Session).Scan(n)
 		},
-		away: isAway,
+		unavailable: isUnavailable,
 		again: func(err error) bool { // concurrent writing and deleting: an original is referred to again, or a deadlock
 			e, ok := errors.AsType[*pgconn.PgError](err)
 			return ok && (e.Code == "23502" || e.Code == "23503" || e.Code == "40P01")
@@ -113,7 +113,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 		breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 			Timeout:      retryAfter,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures > 0 },
-			IsSuccessful: func(err error) bool { return !errors.Is(err, ErrAway) },
+			IsSuccessful: func(err error) bool { return !errors.Is(err, ErrUnavailable) },
 		}),
 	}
 	if err := s.migrate(ctx, params["search_path"]); err != nil {
@@ -201,8 +201,8 @@ func layout(ctx context.Context, in execer) (int, error) {
 	return version, tooNew(version, len(postgresSchema))
 }
 
-// isAway reports whether an error says that the database does not answer: nothing is wrong with the statement.
-func isAway(err error) bool {
+// isUnavailable reports whether an error says that the database does not answer: nothing is wrong with the statement.
+func isUnavailable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch e.Code {
 		case "57014", "25006": // too slow; a copy that only reads, after a failover

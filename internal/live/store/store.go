@@ -25,8 +25,8 @@ var ErrConflict = errors.New("the record was changed by another writer")
 // ErrFull means that originals were not kept because of the limit of their size.
 var ErrFull = errors.New("the limit of kept originals is reached")
 
-// ErrAway means that the database does not answer. The data may or may not have been saved.
-var ErrAway = errors.New("the database does not answer")
+// ErrUnavailable means that the database does not answer. The data may or may not have been saved.
+var ErrUnavailable = errors.New("the database does not answer")
 
 // ErrFile means that the file of the store could not be read or written: the disk is full, or the file is damaged or
 // locked. Nothing was saved.
@@ -76,7 +76,7 @@ type Store interface { //nolint:interfacebloat // a store without one of these w
 	// Changes returns a number that differs from the last call's if another user may have saved or deleted a record
 	// of the key since. Changes through this Store may or may not count.
 	Changes(ctx context.Context, k Key) (int64, error)
-	// Ready reports why data saved now would not survive a restart, or nil: the database is away, the file was
+	// Ready reports why data saved now would not survive a restart, or nil: the database is unavailable, the file was
 	// deleted.
 	Ready(ctx context.Context) error
 	// Secret returns 32 random bytes, which are created on first use of the name and from then on are the same for

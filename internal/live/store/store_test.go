@@ -68,12 +68,12 @@ func TestPostgres(t *testing.T) {
 		defer server.Resume()
 		for range 3 {
 			late := *r
-			if err := s.Save(t.Context(), &late); !errors.Is(err, store.ErrAway) || late.Version != 1 {
-				t.Errorf("got %v, want that it is away", err)
+			if err := s.Save(t.Context(), &late); !errors.Is(err, store.ErrUnavailable) || late.Version != 1 {
+				t.Errorf("got %v, want that it is unavailable", err)
 			}
 		}
-		if _, err := s.Load(t.Context(), store.Key{}); !errors.Is(err, store.ErrAway) {
-			t.Errorf("got %v, want that it is away", err)
+		if _, err := s.Load(t.Context(), store.Key{}); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("got %v, want that it is unavailable", err)
 		}
 		if s, err := store.Postgres(t.Context(), address); err == nil {
 			_ = s.Close()

@@ -101,14 +101,14 @@ func (p *parser) cached() Message {
 // checked is parseMessage for a message that the gateway sends in place of the client's: the same ones come with every request of an epoch.
 func (c *Cache) checked(api API, raw []byte) (Message, error) {
 	if c == nil {
-		return parseMessage(api, raw)
+		return parseMessage(Of(api), raw)
 	}
 	k := c.key(raw, c.salt(api, []Volatile{{Begin: "checked"}}))
 	if m, ok := c.get(k); ok {
 		m.Raw = raw
 		return m, nil
 	}
-	m, err := parseMessage(api, raw)
+	m, err := parseMessage(Of(api), raw)
 	if err == nil {
 		c.put(k, m)
 	}

@@ -85,7 +85,7 @@ func (p *parser) write(at place, own []member, from int) {
 			return
 		}
 	}
-	if p.api == Converse && at != inMessage && len(own) == 1 {
+	if p.d.read.byMember && at != inMessage && len(own) == 1 {
 		if p.gone = own[0].gone || isPoint(own); p.gone {
 			p.buf = p.buf[:from]
 			return
@@ -94,8 +94,7 @@ func (p *parser) write(at place, own []member, from int) {
 	p.spare = p.spare[:0]
 	n := 0
 	for _, m := range own {
-		if at != ordinary && isMarker(m.key) || at == inBlock && p.api == Gemini && isSignature(m.key) ||
-			p.api == Responses && p.marginal(at, own, m) {
+		if at != ordinary && isMarker(m.key) || p.d.read.marginal != nil && p.d.read.marginal(at, own, m) {
 			continue
 		}
 		n++
@@ -103,25 +102,6 @@ func (p *parser) write(at place, own []member, from int) {
 	}
 	p.buf = append(p.buf[:from], p.spare...)
 	p.finish(from, 'o', n)
-}
-
-// marginal reports whether a member of an item of the Responses API, or of a block in one, is left out by some clients
-// when they send an answer back.
-func (p *parser) marginal(at place, own []member, m member) bool {
-	switch string(m.key) {
-	case "type":
-		return at == inMessage && string(m.raw) == `"message"`
-	case "id", "status":
-		switch word(find(own, "type")) {
-		case "function_call", "custom_tool_call", "reasoning":
-			return at == inMessage
-		case "message":
-			return at == inMessage && word(find(own, "role")) == "assistant"
-		}
-	case "annotations", "logprobs":
-		return at == inBlock && isEmptyArray(m.raw)
-	}
-	return false
 }
 
 // oneText returns the text of a block that has only that.
@@ -141,6 +121,9 @@ func oneText(own []member) (member, bool) {
 	}
 	return t, n == 2
 }
+
+// isText reports whether a block is a text by its type.
+func isText(block []byte) bool { return isTextType(rawjson.Field(block, "type")) }
 
 func isTextType(raw []byte) bool {
 	switch string(raw) {

@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-)
+import "fmt"
 
 // A RuleError is a rule of the vendor that messages break.
 type RuleError struct {
@@ -39,9 +34,6 @@ const (
 	alone        = "reasoning was provided without the item that must follow it"
 )
 
-// mostMarkers is the limit of cache markers in a request. Source: Anthropic's documentation of prompt caching.
-const mostMarkers = 4
-
 // Check returns the *[RuleError] for which the vendor would refuse r with view in place of its messages, or nil. It
 // reports a fault of the client's own only if there is no other. It cannot detect thinking that is invalid because
 // the messages before it changed. Messages of view that are slices of r's are not read again. It parses a
@@ -59,7 +51,7 @@ func (c *Cache) Check(api API, r *Request, view [][]byte) error {
 				continue
 			}
 		}
-		m, err := c.checked(api, element(api, raw))
+		m, err := c.checked(api, element(Of(api), raw))
 		if err != nil {
 			return &RuleError{Index: i, Rule: err.Error()}
 		}
@@ -110,79 +102,8 @@ func check(api API, r *Request, messages []Message) []RuleError {
 			c.add(i, m.fault)
 		}
 	}
-	switch api {
-	case Messages, Converse:
-		c.turns()
-		c.markers(r)
-		c.thinking(r)
-	case Chat:
-		c.chat()
-	case Responses:
-		c.items()
-	case Gemini:
-		c.contents()
-	}
+	Of(api).read.check(c, r)
 	return c.found
-}
-
-// turns checks roles and pairs of the Messages API, which joins messages of one role to turns.
-func (c *checker) turns() {
-	open, calls := pairs{}, pairs{} // calls of the previous turn, and of this one
-	at, begin := -1, 0              // where these turns begin
-	used := map[string]bool{}
-	role, before := "", "" // of the turn, of the message before
-	front := true          // only results so far
-	served := false
-	end := func() {
-		if open.unanswered() {
-			c.add(at, noResult)
-		}
-		open, calls, at, front = calls, pairs{}, begin, true
-	}
-	for i, m := range c.messages {
-		if m.Role == "system" {
-			if before != "user" && (before != "assistant" || !served) {
-				c.add(i, systemPlace)
-			}
-			before = m.Role
-			continue
-		}
-		switch {
-		case before == "" && m.Role != "user":
-			c.add(i, notUserFirst)
-		case before == "system" && m.Role != "assistant":
-			c.add(i, systemPlace)
-		}
-		if m.Role != role || before == "system" {
-			end()
-			role, begin = m.Role, i
-		}
-		before, served = m.Role, m.lastServed
-		for _, id := range m.Results {
-			if rule := open.answer(id); rule != "" {
-				c.add(i, rule)
-			}
-		}
-		if m.lateResult || len(m.Results) > 0 && !front {
-			c.add(i, lateResults)
-		}
-		front = front && !m.other
-		for _, id := range m.Calls {
-			if used[id] {
-				c.add(i, sameIDs)
-			}
-			used[id] = true
-			calls[id] = false
-		}
-	}
-	end()
-	end()
-	switch role {
-	case "":
-		c.add(-1, noMessages)
-	case "assistant":
-		c.add(len(c.messages)-1, prefill)
-	}
 }
 
 // pairs are the IDs of calls that may be answered, and whether they are.
@@ -208,111 +129,4 @@ func (p pairs) unanswered() bool {
 		}
 	}
 	return false
-}
-
-// markers checks the cache markers of the Messages API.
-func (c *checker) markers(r *Request) {
-	all := slices.Clone(r.headTTLs)
-	for i := range c.messages {
-		all = append(all, c.messages[i].ttls...)
-	}
-	all = append(all, r.wholeTTL...)
-	if len(all) > mostMarkers {
-		c.add(-1, tooMany)
-	}
-	if !slices.IsSortedFunc(all, func(a, b time.Duration) int { return int(b - a) }) {
-		c.add(-1, longAfter)
-	}
-}
-
-// thinking checks that an open round of tools begins with thinking where it must.
-func (c *checker) thinking(r *Request) {
-	if r.Thinking != "enabled" {
-		return
-	}
-	at := OpenRound(c.messages)
-	if at == len(c.messages) || c.messages[at].firstThinks {
-		return
-	}
-	for _, m := range c.messages[at:] {
-		if len(m.Results) > 0 {
-			c.add(at, noThinking)
-			return
-		}
-	}
-}
-
-// chat checks pairs of the Chat API: the results of a message's calls follow it directly. Old calls by name, without
-// IDs, are not checked.
-func (c *checker) chat() {
-	byName := func(id string) bool { return strings.HasPrefix(id, "function:") }
-	open, at := pairs{}, 0
-	used := map[string]bool{}
-	end := func() {
-		if open.unanswered() {
-			c.add(at, noResult)
-		}
-	}
-	for i, m := range c.messages {
-		for _, id := range m.Results {
-			if rule := open.answer(id); rule != "" && !byName(id) {
-				c.add(i, rule)
-			}
-		}
-		if m.Role == "tool" {
-			continue
-		}
-		end()
-		open, at = pairs{}, i
-		for _, id := range m.Calls {
-			if byName(id) {
-				continue
-			}
-			if used[id] {
-				c.add(i, sameIDs)
-			}
-			used[id] = true
-			open[id] = false
-		}
-	}
-	end()
-	if len(c.messages) == 0 {
-		c.add(-1, noMessages)
-	}
-}
-
-// items checks pairs of the Responses API, which are matched by ID wherever they are, and that reasoning is followed
-// by its item.
-func (c *checker) items() {
-	calls, results := map[string]int{}, map[string]bool{}
-	kind := func(item string) string { return strings.TrimSuffix(strings.TrimSuffix(item, "_output"), "_call") }
-	for i, m := range c.messages {
-		for _, id := range m.Calls {
-			if _, ok := calls[id]; ok {
-				c.add(i, sameIDs)
-			}
-			calls[id] = i
-		}
-		for _, id := range m.Results {
-			n, ok := calls[id]
-			switch {
-			case !ok || kind(c.messages[n].item) != kind(m.item):
-				c.add(i, noCall)
-			case results[id]:
-				c.add(i, twoResults)
-			}
-			results[id] = true
-		}
-		if m.item != "reasoning" {
-			continue
-		}
-		if i+1 == len(c.messages) || c.messages[i+1].Role != "assistant" || c.messages[i+1].item == "reasoning" {
-			c.add(i, alone)
-		}
-	}
-	for i, m := range c.messages {
-		if slices.ContainsFunc(m.Calls, func(id string) bool { return !results[id] }) {
-			c.add(i, noResult)
-		}
-	}
 }

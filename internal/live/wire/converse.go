@@ -2,17 +2,60 @@ package wire
 
 import (
 	"bytes"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
-// converseParts are the places of members in a request of the Converse API.
-var converseParts = [inMessage + 1]map[string]place{
-	inMessage: {"content": inContent},
-	inBlock:   {"text": inText},
-	inTools:   {"tools": inTools, "toolChoice": ignored}, // of the tool configuration
+// converseAPI is the dialect of Amazon Bedrock's Converse.
+var converseAPI = &Dialect{
+	API: Converse, Vendor: Amazon, Format: "bedrock-converse",
+	Lacks: "Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst Plain loose marginal choices looseEnd noEnd " +
+		"encoded ping pinging divide failed said steps forgets",
+	Said: `{"role":"assistant","content":[{"text":?}]}`, Asked: `{"role":"user","content":[{"text":?}]}`, Extra: "additionalModelRequestFields",
+	Apart: true, Joins: true,
+	Refuse:    func(_ int, message string) []byte { return rawjson.Append(nil, `{"message":?}`, message) },
+	ErrorType: amazonError,
+	read: reading{
+		members: map[string]place{"messages": inMessages, "system": inContent, "toolConfig": inTools},
+		parts: &[inMessage + 1]map[string]place{
+			inMessage: {"content": inContent},
+			inBlock:   {"text": inText},
+			inTools:   {"tools": inTools, "toolChoice": ignored}, // of the tool configuration
+		},
+		limits: [][]string{{"inferenceConfig", "maxTokens"}}, byMember: true, plainIDs: true, fullTexts: true,
+		block: (*parser).converseBlock, message: (*parser).readConverse, request: (*parser).converseRequest, check: (*checker).anthropic,
+	},
+	edit: editing{content: "content", strip: stripThinking, mark: markPoint, says: func([]byte) bool { return true }},
+	tool: tooling{
+		form: `{"toolSpec":{"name":?,"description":?,"inputSchema":{"json":?}}}`, list: []string{"toolConfig", "tools"}, declared: asIs, turn: `{"role":"user","content":?}`, calls: callIDs,
+		call: func(_ *Dialect, part []byte) (Call, bool) {
+			c := rawjson.Field(part, toolUse)
+			id := textAt(c, "toolUseId")
+			return Call{id, rawjson.Field(c, "input"), id, textAt(c, "name")}, c != nil
+		},
+		result: func(_, call, text string, failed bool) []byte {
+			status := "success"
+			if failed {
+				status = "error"
+			}
+			return rawjson.Append(nil, `{"toolResult":{"toolUseId":?,"content":[{"text":?}],"status":?}}`, call, text, status)
+		},
+		answers: func(block []byte) string {
+			return textAt(block, toolResult, "toolUseId")
+		},
+	},
+	reply: replying{
+		leaves: fields(map[leaf]string{
+			leafStop: "stopReason", leafFresh: "usage.inputTokens", leafFreshRead: "usage.cacheReadInputTokens",
+			leafFreshWrite: "usage.cacheWriteInputTokens", leafOutput: "usage.outputTokens", leafMessage: "message Message",
+			leafText: "delta.text delta.toolUse.input delta.reasoningContent.text",
+		}),
+		ends: []string{"tool_use"}, done: "end_turn", stops: [][]string{{"stopReason"}}, content: []string{"output", "message", "content"}, frames: true,
+		event: nextConverse, last: (*Splice).ending, whole: wholeParts, keep: (*Splice).keepParts, message: inTurn(`{"role":"assistant","content":?}`),
+	},
 }
 
 // Members of blocks: cachePoint of one that is nothing but a cache marker.
@@ -26,7 +69,7 @@ const (
 func isPoint(own []member) bool { return len(own) == 1 && string(own[0].key) == cachePoint }
 
 // converseBlock extracts the facts about a block of a message's content, whose kind is the name of its member.
-func (p *parser) converseBlock(own []member) {
+func (p *parser) converseBlock(own []member, _ bool) {
 	m := &p.m
 	for _, o := range own {
 		switch string(o.key) {
@@ -34,7 +77,7 @@ func (p *parser) converseBlock(own []member) {
 			return
 		case toolUse:
 			m.Calls = append(m.Calls, p.id(rawjson.Field(o.raw, "toolUseId")))
-			if rawjson.Text(rawjson.Field(o.raw, "name")) == "" || rawjson.Field(o.raw, "input") == nil {
+			if textAt(o.raw, "name") == "" || rawjson.Field(o.raw, "input") == nil {
 				p.broken(noFields)
 			}
 		case toolResult:
@@ -42,7 +85,7 @@ func (p *parser) converseBlock(own []member) {
 			m.lateResult = m.lateResult || m.other
 			if c := rawjson.Field(o.raw, "content"); !rawjson.IsArray(c) {
 				p.broken(noContent)
-			} else if isEmptyArray(c) && rawjson.Text(rawjson.Field(o.raw, "status")) == "error" {
+			} else if isEmptyArray(c) && textAt(o.raw, "status") == "error" {
 				p.broken(emptyError)
 			}
 			return
@@ -62,6 +105,16 @@ func (p *parser) converseBlock(own []member) {
 	m.other = true
 }
 
+// readConverse extracts the facts about a message.
+func (p *parser) readConverse(own []member, content []byte) {
+	if p.m.Role == "system" && !p.m.Thinking {
+		p.broken(noRole)
+	}
+	if p.readTurn(own, content); !rawjson.IsArray(content) {
+		p.broken(noContent)
+	}
+}
+
 // converseRequest extracts the facts about a request that only this API has.
 func (p *parser) converseRequest(own []member) {
 	r := p.r
@@ -70,19 +123,15 @@ func (p *parser) converseRequest(own []member) {
 	choice := rawjson.Field(tools, "toolChoice")
 	r.Structured = r.Structured || rawjson.Field(choice, "any") != nil || rawjson.Field(choice, "tool") != nil ||
 		rawjson.Field(find(own, "outputConfig"), "textFormat") != nil
-	r.MaxOutput = max(0, rawjson.Int(rawjson.Field(find(own, "inferenceConfig"), "maxTokens")))
-	more := find(own, "additionalModelRequestFields") // of the model's own API
+	more := find(own, p.d.Extra)
 	for _, name := range []string{"thinking", "reasoning_config"} {
-		if kind := rawjson.Text(rawjson.Field(rawjson.Field(more, name), "type")); kind != "" && kind != "disabled" {
+		if kind := textAt(more, name, "type"); kind != "" && kind != "disabled" {
 			r.Thinking = kind
 		}
 	}
-	r.Effort = rawjson.Text(rawjson.Field(rawjson.Field(more, "output_config"), "effort"))
+	r.Effort = textAt(more, "output_config", "effort")
 	r.Compacts = r.Compacts || compacts(rawjson.Field(more, "context_management"))
 }
-
-// Marks reports whether requests of an API have cache markers at places of their own.
-func Marks(api API) bool { return api == Messages || api == Converse }
 
 // markPoint returns a message of the Converse API with a single cache marker, after its last block but thinking; the
 // message without its markers if there is no such block.
@@ -120,29 +169,72 @@ func cutPoints(message []byte) []byte {
 	return rawjson.ReplaceValue(message, content, rawjson.Array(kept))
 }
 
-// Joined returns messages with neighbours of one role joined if the API is Converse's, which refuses them, and for each the index of the
-// first that it is made of.
-func Joined(api API, view [][]byte) (out [][]byte, origin []int) {
-	role := ""
-	for i, raw := range view {
-		was, n := role, len(out)-1
-		if role = rawjson.Text(rawjson.Field(raw, "role")); api != Converse || n < 0 || role != was {
-			out, origin = append(out, raw), append(origin, i)
-			continue
-		}
-		before := rawjson.Field(out[n], "content")
-		var blocks [][]byte
-		for _, content := range [][]byte{before, rawjson.Field(raw, "content")} {
-			blocks = slices.AppendSeq(blocks, rawjson.Elements(content))
-		}
-		out[n] = rawjson.ReplaceValue(out[n], before, rawjson.Array(blocks))
+// amazonError is the type of an error with a status, for the header x-amzn-errortype. Source: the service's model.
+func amazonError(status int) string {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge:
+		return "ValidationException"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "AccessDeniedException"
+	case http.StatusNotFound:
+		return "ResourceNotFoundException"
+	case http.StatusRequestTimeout:
+		return "ModelTimeoutException"
+	case http.StatusTooManyRequests:
+		return "ThrottlingException"
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return "ServiceUnavailableException"
 	}
-	return out, origin
+	return "InternalServerException"
 }
 
-// converseLeaves are the fields of an answer of the Converse API, and of the events of its stream.
-var converseLeaves = map[string]leaf{
-	"stopReason": leafStop, "usage.inputTokens": leafFresh, "usage.cacheReadInputTokens": leafFreshRead,
-	"usage.cacheWriteInputTokens": leafFreshWrite, "usage.outputTokens": leafOutput, "message": leafMessage, "Message": leafMessage,
-	"delta.text": leafText, "delta.toolUse.input": leafText, "delta.reasoningContent.text": leafText,
+// nextConverse reads an event of the Converse API, whose kind is in a header of its frame.
+func nextConverse(s *Splice, data []byte) ([]byte, bool) {
+	const index = "contentBlockIndex"
+	at := rawjson.Int(rawjson.Field(data, index))
+	switch s.kind {
+	case "messageStart":
+		if s.rounds > 0 {
+			return nil, false
+		}
+	case "contentBlockStart": // of a call; other blocks begin with their first delta
+		if call := rawjson.Field(rawjson.Field(data, "start"), toolUse); call != nil {
+			p := s.add(at, call, textAt(call, "name") == s.tool)
+			p.raw, p.within = set(p.raw, []byte("{}"), "input"), []string{toolUse}
+		}
+		return s.indexed(data, index), false
+	case "contentBlockDelta":
+		delta := rawjson.Field(data, "delta")
+		p := s.part(at)
+		if p == nil {
+			p = s.add(at, []byte("{}"), false)
+		}
+		thought := rawjson.Field(delta, "reasoningContent")
+		switch call := rawjson.Field(delta, toolUse); {
+		case call != nil:
+			p.input = append(p.input, inside(rawjson.Field(call, "input"))...)
+		case thought == nil:
+			p.grow(delta)
+		case rawjson.Field(thought, "redactedContent") != nil:
+			p.within = []string{"reasoningContent"}
+			p.grow(thought)
+		default:
+			p.within = []string{"reasoningContent", "reasoningText"}
+			p.grow(thought)
+		}
+		return s.indexed(data, index), false
+	case "contentBlockStop":
+		if p := s.part(at); p != nil {
+			p.finish()
+		}
+		return s.indexed(data, index), false
+	case "messageStop":
+		s.stop = textAt(data, "stopReason")
+		return data, s.held()
+	case "metadata":
+		s.usage = slices.Clone(rawjson.Field(data, "usage"))
+		s.over = s.held()
+		return data, s.over
+	}
+	return data, false
 }

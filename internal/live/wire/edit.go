@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/condensehq/condense/internal/rawjson"
@@ -20,23 +19,22 @@ func (r *Request) With(view [][]byte) []byte {
 	for _, v := range view {
 		size += len(v)
 	}
-	if r.API == Converse {
-		view, _ = Joined(r.API, view)
-	}
+	d := Of(r.API)
+	view, _ = Joined(r.API, view)
 	out := append(make([]byte, 0, size), r.Body[:r.begin]...)
 	out = append(out, '[')
 	for i, v := range view {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, element(r.API, v)...)
+		out = append(out, element(d, v)...)
 	}
 	return append(append(out, ']'), r.Body[r.end:]...)
 }
 
 // element returns raw, which may be the string that was a whole input, as an element of an array.
-func element(api API, raw []byte) []byte {
-	if api == Responses && rawjson.IsString(raw) {
+func element(d *Dialect, raw []byte) []byte {
+	if d.read.loose && rawjson.IsString(raw) {
 		return userItem(raw)
 	}
 	return raw
@@ -51,27 +49,11 @@ func Input(body []byte) [][]byte {
 	return slices.Collect(rawjson.Elements(input))
 }
 
-// limits are the limits of an answer, in all APIs, some of them in an object.
-var limits = []struct{ in, name string }{
-	{"", "max_tokens"},
-	{"", "max_completion_tokens"},
-	{"", "max_output_tokens"},
-	{"generationConfig", "maxOutputTokens"},
-	{"generation_config", "max_output_tokens"},
-	{"options", "num_predict"},
-	{"inferenceConfig", "maxTokens"},
-}
-
 // LimitOutput returns the body of a request whose limits of the answer are at most so many tokens.
-func LimitOutput(body []byte, most int) []byte {
-	for _, l := range limits {
-		o := body
-		if l.in != "" {
-			o = rawjson.Field(body, l.in)
-		}
-		value := rawjson.Field(o, l.name)
-		if rawjson.Int(value) > most {
-			body = rawjson.ReplaceValue(body, value, strconv.AppendInt(nil, int64(most), 10))
+func LimitOutput(api API, body []byte, most int) []byte {
+	for _, path := range Of(api).read.limits {
+		if value := at(body, path...); rawjson.Int(value) > most {
+			body = rawjson.ReplaceValue(body, value, number(most))
 		}
 	}
 	return body
@@ -96,20 +78,18 @@ func blocksWithout(message []byte, drop func(b []byte) bool) (content []byte, ke
 // Responses API a reasoning item is removed as a whole, and the item after it must be removed, too. The thinking of
 // the Chat API is kept: vendors that have it want it back.
 func StripThinking(api API, message []byte) []byte {
-	if api == Responses && rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
-		return nil
-	}
-	if !Marks(api) {
-		return message
-	}
+	return Of(api).edit.strip(message)
+}
+
+func asIs(raw []byte) []byte { return raw }
+
+// stripThinking removes blocks of thinking.
+func stripThinking(message []byte) []byte {
 	content, kept, n := blocksWithout(message, thinks)
-	if content == nil {
+	switch {
+	case content == nil, len(kept) == n:
 		return message
-	}
-	switch len(kept) {
-	case n:
-		return message
-	case 0:
+	case kept == nil:
 		return nil
 	}
 	return rawjson.ReplaceValue(message, content, rawjson.Array(kept))
@@ -164,27 +144,27 @@ func unmark(object []byte, depth int) []byte {
 // block's own. Thinking and empty texts may have none; without any other block, message is returned unchanged. TTL is
 // 5 minutes or an hour.
 func Mark(api API, message []byte, ttl time.Duration) []byte {
-	if api == Converse {
-		return markPoint(message, ttl)
-	}
-	value := []byte(`{"type":"ephemeral"}`)
-	if ttl >= time.Hour {
-		value = []byte(`{"type":"ephemeral","ttl":"1h"}`)
-	}
-	content := rawjson.Field(message, "content")
-	if rawjson.IsString(content) && !isBlank(content) {
-		block := rawjson.Append(nil, `[{"type":"text","text":?,"cache_control":?}]`, content, value)
-		return rawjson.ReplaceValue(message, content, block)
-	}
-	blocks := slices.Collect(rawjson.Elements(content))
-	for _, b := range slices.Backward(blocks) {
-		text := rawjson.Field(b, "text")
-		if !rawjson.IsObject(b) || thinks(b) || text != nil && isBlank(text) {
+	return Of(api).edit.mark(message, ttl)
+}
+
+// Joined returns messages with neighbours of one role joined if the API refuses them, and for each the index of the first
+// that it is made of.
+func Joined(api API, view [][]byte) (out [][]byte, origin []int) {
+	joins, role := Of(api).Joins, ""
+	for i, raw := range view {
+		was, n := role, len(out)-1
+		if role = rawjson.Text(rawjson.Field(raw, "role")); !joins || n < 0 || role != was {
+			out, origin = append(out, raw), append(origin, i)
 			continue
 		}
-		return rawjson.ReplaceValue(message, b, rawjson.SetField(slices.Clip(b), "cache_control", value))
+		before := rawjson.Field(out[n], "content")
+		var blocks [][]byte
+		for _, content := range [][]byte{before, rawjson.Field(raw, "content")} {
+			blocks = slices.AppendSeq(blocks, rawjson.Elements(content))
+		}
+		out[n] = rawjson.ReplaceValue(out[n], before, rawjson.Array(blocks))
 	}
-	return message
+	return out, origin
 }
 
 // OpenRound returns the beginning of the round of tools that is still open at the end of messages: the first of the

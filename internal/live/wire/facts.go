@@ -46,15 +46,11 @@ func (p *parser) read(at place, own []member) {
 			p.m.ttls = append(p.m.ttls, d)
 		}
 	}
-	if at == inBlock && p.api == Gemini {
-		p.part(own)
-	} else if at == inBlock && p.api == Converse {
-		p.converseBlock(own)
-	} else if at == inBlock {
-		p.block(own, marked)
+	if at == inBlock {
+		p.d.read.block(p, own, marked)
 	} else if at == inMessage {
 		p.readMessage(own)
-	} else if text := find(own, "text"); at == inResultBlock && p.api == Messages && word(find(own, "type")) == "text" && (isBlank(text) || !rawjson.IsString(text)) {
+	} else if text := find(own, "text"); at == inResultBlock && p.d.read.fullTexts && word(find(own, "type")) == "text" && (isBlank(text) || !rawjson.IsString(text)) {
 		p.broken(emptyText)
 	}
 }
@@ -87,7 +83,7 @@ func (p *parser) block(own []member, marked bool) {
 	case "text", "input_text", "output_text":
 		text := find(own, "text")
 		empty := isBlank(text)
-		if p.api == Messages && (empty || !rawjson.IsString(text)) {
+		if p.d.read.fullTexts && (empty || !rawjson.IsString(text)) {
 			p.broken(emptyText)
 			if marked {
 				p.broken(emptyTextMark)
@@ -96,7 +92,7 @@ func (p *parser) block(own []member, marked bool) {
 		gone := slices.ContainsFunc(own, func(o member) bool { return o.gone })
 		m.Typed = m.Typed || !empty && !gone
 	case "compaction":
-		p.r.Compacts = p.r.Compacts || p.api == Messages
+		p.r.Compacts = p.r.Compacts || p.d.Signs
 	default:
 		if strings.HasSuffix(kind, "_tool_result") {
 			m.lastServed = true
@@ -113,7 +109,7 @@ func (p *parser) id(raw []byte) string {
 	invalid := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	}
-	if s == "" || (p.api == Messages || p.api == Converse) && strings.IndexFunc(s, invalid) >= 0 {
+	if s == "" || p.d.read.plainIDs && strings.IndexFunc(s, invalid) >= 0 {
 		p.broken(noID)
 	}
 	return s
@@ -128,124 +124,8 @@ func (p *parser) readMessage(own []member) {
 		gone := slices.ContainsFunc(own, func(o member) bool { return o.gone })
 		m.Typed, m.other = !gone && !isBlank(content), true
 	}
-	switch p.api {
-	case Messages, Converse:
-		p.readAnthropic(content)
-	case Chat:
-		p.readChat(own, content)
-	case Responses:
-		p.readItem(own, content)
-	case Gemini:
-		p.readGemini(own)
-	}
+	p.d.read.message(p, own, content)
 	m.Typed = m.Typed && m.Role == "user"
-}
-
-func (p *parser) readAnthropic(content []byte) {
-	m := &p.m
-	switch m.Role {
-	case "user", "system":
-		if m.Thinking {
-			p.broken(thinkingRole)
-		}
-		if p.api == Converse && m.Role == "system" {
-			p.broken(noRole)
-		}
-	case "assistant":
-	default:
-		p.broken(noRole)
-	}
-	if len(m.Calls) > 0 && m.Role != "assistant" || len(m.Results) > 0 && m.Role != "user" {
-		p.broken(callRole)
-	}
-	if !rawjson.IsArray(content) && (!rawjson.IsString(content) || p.api == Converse) || isBlank(content) || isEmptyArray(content) {
-		p.broken(noContent)
-	}
-}
-
-func (p *parser) readChat(own []member, content []byte) {
-	m := &p.m
-	for _, o := range own {
-		switch string(o.key) {
-		case "tool_calls":
-			n := 0
-			for call := range rawjson.Elements(o.raw) {
-				n++
-				m.Calls = append(m.Calls, p.id(rawjson.Field(call, "id")))
-			}
-			if n == 0 && rawjson.IsArray(o.raw) {
-				p.broken(noCalls)
-			}
-		case "function_call": // before calls had IDs, one was answered at once, by name
-			if rawjson.IsObject(o.raw) {
-				m.Calls = append(m.Calls, "function:"+rawjson.Text(rawjson.Field(o.raw, "name")))
-			}
-		case "reasoning_content", "reasoning", "reasoning_details":
-			m.Thinking = m.Thinking || !rawjson.IsNull(o.raw) && !isBlank(o.raw) && !isEmptyArray(o.raw)
-		}
-	}
-	none := content == nil || rawjson.IsNull(content)
-	if isEmptyArray(content) {
-		p.broken(noContent)
-	}
-	switch m.Role {
-	case "tool":
-		m.Results = append(m.Results, p.id(find(own, "tool_call_id")))
-	case "function":
-		m.Role = "tool"
-		m.Results = append(m.Results, "function:"+rawjson.Text(find(own, "name")))
-	case "assistant":
-		none = none && len(m.Calls) == 0 && find(own, "refusal") == nil && find(own, "audio") == nil && !m.Thinking
-	case "user", "system", "developer":
-	default:
-		p.broken(noRole)
-	}
-	if len(m.Calls) > 0 && m.Role != "assistant" {
-		p.broken(callRole)
-	}
-	if none && m.Role != "tool" {
-		p.broken(noContent)
-	}
-}
-
-// readItem extracts the facts about an item of the Responses API. A call and an output with the same call_id need
-// each other; tools that the vendor runs have none.
-func (p *parser) readItem(own []member, content []byte) {
-	m := &p.m
-	m.item = word(find(own, "type"))
-	m.item = cmp.Or(m.item, "message")
-	raw := find(own, "call_id")
-	if raw == nil && strings.HasSuffix(m.item, "_call_output") {
-		raw = find(own, "id") // of local_shell_call_output
-	}
-	paired := raw != nil && !rawjson.IsNull(raw)
-	role := "assistant"
-	switch kind := m.item; {
-	case kind == "message":
-		role = m.Role
-		switch role {
-		case "user", "assistant", "system", "developer":
-		default:
-			p.broken(noRole)
-		}
-		if content == nil || rawjson.IsNull(content) || isEmptyArray(content) {
-			p.broken(noContent)
-		}
-	case kind == "reasoning":
-		m.Thinking = true
-	case kind == "item_reference":
-		p.r.Stateful = true
-	case strings.HasPrefix(kind, "compaction"), kind == "context_compaction": // items, and compaction_trigger
-		p.r.Compacts = true
-	case kind == "additional_tools", kind == "configuration_update":
-		role = "developer"
-	case strings.HasSuffix(kind, "_call") && (paired || kind == "function_call" || kind == "custom_tool_call"):
-		m.Calls = append(m.Calls, p.id(raw))
-	case strings.HasSuffix(kind, "_output") && (paired || kind == "function_call_output" || kind == "custom_tool_call_output"):
-		role = "tool"
-		m.Results = append(m.Results, p.id(raw))
-	}
-	m.Role = role
 }
 
 // request extracts the facts about a request.
@@ -254,38 +134,23 @@ func (p *parser) request(own []member) {
 	if r.wholeTTL = nil; p.requires != "" && find(own, p.requires) == nil {
 		p.fail("there is no " + p.requires)
 	}
-	system := "system"
-	if p.api == Responses {
-		system = "instructions"
-	}
 	for _, o := range own { // of members with the same name the last one counts
 		raw := o.raw
 		if rawjson.IsNull(raw) {
 			raw = nil
 		}
 		field := func(name string) []byte { return rawjson.Field(raw, name) }
-		switch name := string(o.key); name {
-		case system:
-			if p.api == Messages || p.api == Responses || p.api == Converse {
-				r.System = raw
-			}
+		if p.d.read.members[string(o.key)] == inContent {
+			r.System = raw
+		}
+		switch string(o.key) {
 		case "tools":
 			r.Tools = raw
 		case "model":
 			r.Model = rawjson.Text(raw)
 		case "stream":
 			r.Stream = rawjson.IsTrue(raw)
-		case "thinking":
-			if r.Thinking = rawjson.Text(field("type")); r.Thinking == "disabled" || p.api != Messages {
-				r.Thinking = ""
-			}
-		case "cache_control":
-			if d, ok := marker(raw); ok && p.api == Messages {
-				r.wholeTTL = []time.Duration{d}
-			}
-		case "previous_response_id":
-			r.Stateful = r.Stateful || raw != nil
-		case "conversation":
+		case "previous_response_id", "conversation":
 			r.Stateful = r.Stateful || raw != nil
 		case "compaction":
 			r.Compacts = r.Compacts || raw != nil
@@ -305,39 +170,19 @@ func (p *parser) request(own []member) {
 			r.Structured = r.Structured || forces(raw)
 		}
 	}
-	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
-		if n := rawjson.Int(find(own, name)); n > 0 {
+	for _, path := range p.d.read.limits {
+		if n := rawjson.Int(at(find(own, path[0]), path[1:]...)); n > 0 {
 			r.MaxOutput = n
 		}
 	}
-	p.ofAPI(own)
+	p.d.read.request(p, own)
 	if r.Session == "" {
 		r.Session = rawjson.Text(find(own, "prompt_cache_key"))
 	}
 }
 
-// ofAPI extracts the facts about a request that each API has in its own place.
-func (p *parser) ofAPI(own []member) {
-	r := p.r
-	switch p.api {
-	case Messages:
-		r.Effort = rawjson.Text(rawjson.Field(find(own, "output_config"), "effort"))
-		r.Session = sessionOf(rawjson.Text(rawjson.Field(find(own, "metadata"), "user_id")))
-	case Chat:
-		r.Effort = rawjson.Text(find(own, "reasoning_effort"))
-	case Responses:
-		r.Effort = rawjson.Text(rawjson.Field(find(own, "reasoning"), "effort"))
-		conversation := find(own, "conversation")
-		if rawjson.IsObject(conversation) {
-			conversation = rawjson.Field(conversation, "id")
-		}
-		r.Session = rawjson.Text(conversation)
-	case Gemini:
-		p.geminiRequest(own)
-	case Converse:
-		p.converseRequest(own)
-	}
-}
+// usualLimits are those of the APIs of OpenAI and of Anthropic.
+var usualLimits = [][]string{{"max_tokens"}, {"max_completion_tokens"}, {"max_output_tokens"}}
 
 // compacts reports whether the value of context_management asks for more than older thinking to be left out.
 func compacts(raw []byte) bool {

@@ -78,13 +78,13 @@ func (w *Watcher) frame(m eventstream.Message) {
 	case frameError:
 		w.kind, w.code, w.message = "error", headerOf(&m, errorCode), headerOf(&m, errorMessage)
 	default:
-		e := eventOf(w.api, m)
+		e := eventOf(w.d, m)
 		if e == nil {
 			return // not for us: the client finds the fault
 		}
 		w.json.write(e.data)
 		w.json.end()
-		if w.api == Converse {
+		if w.d.reply.frames && w.d.reply.encoded == "" {
 			w.kind = e.kind
 		}
 	}
@@ -94,17 +94,17 @@ func (w *Watcher) frame(m eventstream.Message) {
 
 // An amazonEvent is a frame that says something. One of InvokeModel holds an event of Anthropic's API.
 type amazonEvent struct {
-	api     API
+	d       *Dialect
 	message eventstream.Message
 	kind    string
 	data    []byte
 }
 
-func eventOf(api API, m eventstream.Message) *amazonEvent {
-	e := &amazonEvent{api: api, message: m, kind: headerOf(&m, eventKind), data: m.Payload}
-	if api == Messages {
+func eventOf(d *Dialect, m eventstream.Message) *amazonEvent {
+	e := &amazonEvent{d: d, message: m, kind: headerOf(&m, eventKind), data: m.Payload}
+	if d.reply.encoded != "" {
 		var err error
-		e.data, err = base64.StdEncoding.DecodeString(rawjson.Text(rawjson.Field(object(m.Payload), "bytes")))
+		e.data, err = base64.StdEncoding.DecodeString(rawjson.Text(rawjson.Field(object(m.Payload), d.reply.encoded)))
 		if err != nil || len(e.data) == 0 {
 			return nil
 		}
@@ -113,20 +113,20 @@ func eventOf(api API, m eventstream.Message) *amazonEvent {
 }
 
 // readFrame reads a frame of a stream; nil if it is none, or says that the stream failed.
-func readFrame(api API, raw []byte) *amazonEvent {
+func readFrame(d *Dialect, raw []byte) *amazonEvent {
 	m, err := eventstream.NewDecoder().Decode(bytes.NewReader(raw), nil)
 	if err != nil || headerOf(&m, frameKind) == frameException || headerOf(&m, frameKind) == frameError {
 		return nil
 	}
-	return eventOf(api, m)
+	return eventOf(d, m)
 }
 
 // with returns the frame with other data.
 func (e *amazonEvent) with(data []byte) []byte {
 	m := e.message
-	if m.Payload = data; e.api == Messages {
+	if m.Payload = data; e.d.reply.encoded != "" {
 		encoded := rawjson.AppendQuote(nil, base64.StdEncoding.EncodeToString(data))
-		m.Payload = rawjson.SetField(slices.Clip(object(e.message.Payload)), "bytes", encoded)
+		m.Payload = rawjson.SetField(slices.Clip(object(e.message.Payload)), e.d.reply.encoded, encoded)
 	}
 	return encodeFrame(m)
 }
@@ -164,9 +164,6 @@ func failedFrame(status int, body []byte) []byte {
 	kind := cmp.Or(streamErrors[status], "internalServerException")
 	return newFrame(frameException, exceptionKind, kind, rawjson.Append(nil, `{"message":?}`, text))
 }
-
-// pingFrames are frames that say nothing: Anthropic's ping. Converse has none.
-var pingFrames = map[API][]byte{Messages: newFrame("event", eventKind, "chunk", []byte(`{"bytes":"eyJ0eXBlIjoicGluZyJ9"}`))}
 
 // frameEnd returns the length of the first frame of data; 0 if it is incomplete. What is no frame is one piece.
 func frameEnd(data []byte) int {

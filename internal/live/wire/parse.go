@@ -21,14 +21,14 @@ import (
 // An error names the byte of the body where it is malformed.
 func Parse(api API, body []byte, opts *Options) (*Request, error) {
 	r := &Request{API: api, Body: body, begin: -1}
-	p := &parser{api: api, data: body, r: r}
+	p := &parser{d: Of(api), data: body, r: r}
 	if opts != nil {
 		p.volatile, p.requires = opts.Volatile, opts.Requires
 		if p.cache = opts.Cache; p.cache != nil {
 			p.salt = p.cache.salt(api, p.volatile)
 		}
 	}
-	if requestParts[api] == nil {
+	if p.d == unknown {
 		return nil, fmt.Errorf("unknown API %q", api)
 	}
 	p.space()
@@ -39,7 +39,7 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 			p.fail("unexpected data after the request")
 		}
 	}
-	if p.err == nil && r.begin < 0 && api != Responses {
+	if p.err == nil && r.begin < 0 && !p.d.read.loose {
 		p.err = errors.New("the request has no messages")
 	}
 	if p.err != nil {
@@ -60,8 +60,8 @@ func Parse(api API, body []byte, opts *Options) (*Request, error) {
 }
 
 // parseMessage reads one message.
-func parseMessage(api API, raw []byte) (Message, error) {
-	p := &parser{api: api, data: raw, r: &Request{}}
+func parseMessage(d *Dialect, raw []byte) (Message, error) {
+	p := &parser{d: d, data: raw, r: &Request{}}
 	m := p.message()
 	m.Raw = raw
 	if p.space(); p.err == nil && p.at < len(raw) {
@@ -77,7 +77,7 @@ type place int
 // form: its bytes or its parts, then its kind and size. A value longer than longest is replaced by its
 // SHA-256, so that buf stays small and putting members in order is cheap.
 type parser struct {
-	api      API
+	d        *Dialect
 	data     []byte
 	at       int
 	depth    int
@@ -108,17 +108,7 @@ type member struct {
 	gone           bool
 }
 
-// requestParts are the places of the members of a request.
-var requestParts = map[API]map[string]place{
-	Messages:  {"messages": inMessages, "system": inContent, "tools": inTools},
-	Chat:      {"messages": inMessages, "tools": inTools},
-	Responses: {"input": inMessages, "instructions": inContent, "tools": inTools},
-	Gemini:    {"contents": inMessages, "systemInstruction": inContent, "system_instruction": inContent, "tools": inTools},
-	Converse:  {"messages": inMessages, "system": inContent, "toolConfig": inTools},
-}
-
-// parts are the places of the members of an object, by the object's place; other members are ordinary, and are ignored
-// in a request.
+// parts are the places of the members of an object in the APIs of OpenAI and of Anthropic, by the object's place.
 var parts = [inMessage + 1]map[string]place{
 	inMessage:     {"content": inContent, "output": inResult},
 	inBlock:       {"content": inResult, "text": inText},
@@ -128,17 +118,9 @@ var parts = [inMessage + 1]map[string]place{
 // of returns the place of the member called key.
 func (p *parser) of(at place, key []byte) place {
 	if at == inRequest {
-		return requestParts[p.api][string(key)]
+		return p.d.read.members[string(key)]
 	}
-	of := &parts
-	switch p.api {
-	case Gemini:
-		of = &geminiParts
-	case Converse:
-		of = &converseParts
-	case Messages, Chat, Responses:
-	}
-	if where, ok := of[at][string(key)]; ok || at == ignored {
+	if where, ok := p.d.read.parts[at][string(key)]; ok || at == ignored {
 		return where
 	}
 	return ordinary
@@ -201,7 +183,7 @@ func (p *parser) input() bool {
 	if !ok {
 		return false
 	}
-	sub := &parser{api: p.api, data: userItem(raw), r: p.r, volatile: p.volatile}
+	sub := &parser{d: p.d, data: userItem(raw), r: p.r, volatile: p.volatile}
 	m := sub.message()
 	m.Raw = slices.Clip(raw)
 	p.r.Messages = []Message{m}

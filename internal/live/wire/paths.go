@@ -58,7 +58,8 @@ type Endpoint struct {
 	// Own are the methods with which a gateway may ask for the path in the name of its own machine.
 	Own []string
 
-	// Foreign is the name of an API that the gateway does not read, and Owner its vendor.
+	// Foreign is the name of an API that the gateway does not read, and Owner its vendor; also of an API that a cloud serves with the
+	// errors of its vendor.
 	Foreign string
 	Owner   Vendor
 	// Advice tells the user how to get the path to its vendor; empty if the gateway knows the address by itself.
@@ -107,56 +108,50 @@ var clouds = slices.Concat(bedrocks("model/{model}/"), bedrocks("model/arn:*/{mo
 	{claude + "count-tokens:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Count: true}},
 	{claude + "{model}:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages}},
 	{claude + "{model}:streamRawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Stream: true}},
-	{cloud + "publishers/google/models/{model}:generateContent", Endpoint{Of: vertex, Methods: post, API: Gemini}},
-	{cloud + "publishers/google/models/{model}:streamGenerateContent", Endpoint{Of: vertex, Methods: post, API: Gemini, Stream: true}},
-	{cloud + "publishers/google/models/{model}:countTokens", Endpoint{Of: vertex, Methods: post, API: Gemini, Count: true}},
+}, geminis(cloud+"publishers/google/models/", vertex), []row{
 	{cloud + "**", Endpoint{Of: vertex}},
-	{vertexBeta + "publishers/google/models/{model}:generateContent", Endpoint{Of: vertex, Methods: post, API: Gemini}},
-	{vertexBeta + "publishers/google/models/{model}:streamGenerateContent", Endpoint{Of: vertex, Methods: post, API: Gemini, Stream: true}},
-	{vertexBeta + "publishers/google/models/{model}:countTokens", Endpoint{Of: vertex, Methods: post, API: Gemini, Count: true}},
+}, geminis(vertexBeta+"publishers/google/models/", vertex), []row{
 	{vertexBeta + "**", Endpoint{Of: vertex}},
 	{"v1beta1/**", Endpoint{Of: vertex}},
 	{"v1/publishers/**", Endpoint{Of: vertex}},
 }, azures("openai/"), azures(""), []row{
-	{"anthropic/v1/messages", Endpoint{Of: azure, Methods: post, API: Messages, Advice: adviceAzure}},
-	{"anthropic/v1/messages/count_tokens", Endpoint{Of: azure, Methods: post, API: Messages, Count: true, Advice: adviceAzure}},
+	{"anthropic/v1/messages", Endpoint{Of: azure, Owner: Anthropic, Methods: post, API: Messages, Advice: adviceAzure}},
+	{"anthropic/v1/messages/count_tokens", Endpoint{Of: azure, Owner: Anthropic, Methods: post, API: Messages, Count: true, Advice: adviceAzure}},
 	{"anthropic/**", Endpoint{Of: azure, Advice: adviceAzure}},
 	{"openai/v1/chat/completions", Endpoint{Of: azure, Methods: post, API: Chat, Advice: adviceAzure}},
 	{"openai/v1/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}},
 	{"openai/v1/responses/compact", Endpoint{Of: azure, Methods: post, API: Responses, Compact: true, Advice: adviceAzure}},
 	{"openai/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}}, // with api-version
 	{"openai/**", Endpoint{Of: azure, Advice: adviceAzure}},
-}, geminis("v1beta/"), geminis("v1alpha/"), geminis("v1/"), []row{
-	{"v1beta/openai/**", Endpoint{Foreign: "Gemini for clients of OpenAI", Owner: Google, Advice: adviceGemini}},
-	{"v1beta/**", Endpoint{Of: google}},
-	{"v1alpha/**", Endpoint{Of: google}},
-	{"upload/v1*/**", Endpoint{Of: google}},
-	{"v1/tunedModels/**", Endpoint{Of: google}},
-	{"v1/models/*:embed*", Endpoint{Of: google}}, // and other verbs, to the next empty row
-	{"v1/models/*:batch*", Endpoint{Of: google}},
-	{"v1/models/*:predict*", Endpoint{Of: google}},
-	{"v1/models/*:bidi*", Endpoint{Of: google}},
-	{"v1/models/*:async*", Endpoint{Of: google}},
+}, geminis("v1beta/models/", google), geminis("v1beta/tunedModels/", google), geminis("v1alpha/models/", google),
+	geminis("v1alpha/tunedModels/", google), geminis("v1/models/", google), geminis("v1/tunedModels/", google), []row{
+		{"v1beta/openai/**", Endpoint{Foreign: "Gemini for clients of OpenAI", Owner: Google, Advice: adviceGemini}},
+		{"v1beta/**", Endpoint{Of: google}},
+		{"v1alpha/**", Endpoint{Of: google}},
+		{"upload/v1*/**", Endpoint{Of: google}},
+		{"v1/tunedModels/**", Endpoint{Of: google}},
+		{"v1/models/*:embed*", Endpoint{Of: google}}, // and other verbs, to the next empty row
+		{"v1/models/*:batch*", Endpoint{Of: google}},
+		{"v1/models/*:predict*", Endpoint{Of: google}},
+		{"v1/models/*:bidi*", Endpoint{Of: google}},
+		{"v1/models/*:async*", Endpoint{Of: google}},
 
-	{"foundation-models", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
-	{"inference-profiles", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}},
-	{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
-	{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
-	{"guardrail/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
-	{"async-invoke/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
-})
+		{"foundation-models", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
+		{"inference-profiles", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}},
+		{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
+		{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
+		{"guardrail/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
+		{"async-invoke/**", Endpoint{Of: amazon, Advice: adviceBedrock}},
+	})
 
-// geminis are the paths of models of the Gemini API in a version.
-func geminis(version string) []row {
-	var rows []row
-	for _, kind := range []string{"models/", "tunedModels/"} {
-		path := version + kind + "{model}:"
-		rows = append(rows,
-			row{path + "generateContent", Endpoint{Of: google, Methods: post, API: Gemini}},
-			row{path + "streamGenerateContent", Endpoint{Of: google, Methods: post, API: Gemini, Stream: true}},
-			row{path + "countTokens", Endpoint{Of: google, Methods: post, API: Gemini, Count: true}})
+// geminis are the paths of models of the Gemini API.
+func geminis(path string, of []Vendor) []row {
+	path += "{model}:"
+	return []row{
+		{path + "generateContent", Endpoint{Of: of, Methods: post, API: Gemini}},
+		{path + "streamGenerateContent", Endpoint{Of: of, Methods: post, API: Gemini, Stream: true}},
+		{path + "countTokens", Endpoint{Of: of, Methods: post, API: Gemini, Count: true}},
 	}
-	return rows
 }
 
 // bedrocks are the paths of a model of Amazon Bedrock, whose ID can be an ARN with a slash.

@@ -9,11 +9,11 @@ import (
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
-// Plain returns a hash of a message of the Messages API that stays the same when Claude Code goes on with another model:
+// plainHash returns a hash of a message of the Messages API that stays the same when Claude Code goes on with another model:
 // of its role, texts, calls and results, without thinking and reminders. For some models Claude Code sends reminders as
 // system messages, for others between tags within the user's texts and results; and it leaves out the thinking of other
 // models. Ok is false for a system message, or if nothing is left.
-func Plain(message []byte) (h Hash, ok bool) {
+func plainHash(message []byte) (h Hash, ok bool) {
 	role := rawjson.Text(rawjson.Field(message, "role"))
 	if role == "system" {
 		return h, false

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -19,33 +18,6 @@ var errorTypes = map[int]struct{ anthropic, openai string }{
 	http.StatusRequestEntityTooLarge: {"request_too_large", "invalid_request_error"},
 	http.StatusTooManyRequests:       {"rate_limit_error", "rate_limit_error"},
 	http.StatusGatewayTimeout:        {"timeout_error", "server_error"},
-}
-
-// googleStatus are the names of statuses in Google's errors; others are errors of the server.
-var googleStatus = map[int]string{
-	http.StatusBadRequest: "INVALID_ARGUMENT", http.StatusUnauthorized: "UNAUTHENTICATED", http.StatusForbidden: "PERMISSION_DENIED",
-	http.StatusNotFound: "NOT_FOUND", http.StatusMethodNotAllowed: "INVALID_ARGUMENT", http.StatusRequestEntityTooLarge: "INVALID_ARGUMENT",
-	http.StatusTooManyRequests: "RESOURCE_EXHAUSTED", http.StatusBadGateway: "UNAVAILABLE", http.StatusServiceUnavailable: "UNAVAILABLE",
-	http.StatusGatewayTimeout: "DEADLINE_EXCEEDED",
-}
-
-// AmazonError is the type of an error with a status, for the header x-amzn-errortype. Source: the service's model.
-func AmazonError(status int) string {
-	switch status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge:
-		return "ValidationException"
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return "AccessDeniedException"
-	case http.StatusNotFound:
-		return "ResourceNotFoundException"
-	case http.StatusRequestTimeout:
-		return "ModelTimeoutException"
-	case http.StatusTooManyRequests:
-		return "ThrottlingException"
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
-		return "ServiceUnavailableException"
-	}
-	return "InternalServerException"
 }
 
 // foreignErrors are the shapes of errors of APIs that the gateway does not read, for their clients; ? is the message.
@@ -72,7 +44,7 @@ func (e *Endpoint) Form() API {
 // belongs.
 func (e *Endpoint) NotFound(message string) []byte {
 	owner := e.Owner
-	if owner == "" && len(e.Of) > 0 && e.API != Messages {
+	if owner == "" && len(e.Of) > 0 {
 		owner = e.Of[0]
 	}
 	if shape, ok := foreignErrors[owner]; ok {
@@ -82,25 +54,16 @@ func (e *Endpoint) NotFound(message string) []byte {
 }
 
 // Refusal returns the body of an answer of the gateway's own with a status, in the shape of the vendor's errors.
-func Refusal(api API, status int, message string) []byte {
-	types, ok := errorTypes[status]
-	if !ok {
-		types.anthropic, types.openai = "api_error", "server_error"
-	}
-	switch api {
-	case Gemini:
-		name := cmp.Or(googleStatus[status], "INTERNAL")
-		return rawjson.Append(nil, `{"error":{"code":?,"message":?,"status":?}}`, []byte(strconv.Itoa(status)), message, name)
-	case Converse:
-		return rawjson.Append(nil, `{"message":?}`, message)
-	case Messages, Chat, Responses:
-	}
-	if api == Messages {
-		return rawjson.Append(nil, `{"type":"error","error":{"type":?,"message":?}}`, types.anthropic, message)
-	}
+func Refusal(api API, status int, message string) []byte { return Of(api).Refuse(status, message) }
+
+func refuseAnthropic(status int, message string) []byte {
+	return rawjson.Append(nil, `{"type":"error","error":{"type":?,"message":?}}`, cmp.Or(errorTypes[status].anthropic, "api_error"), message)
+}
+
+func refuseOpenAI(status int, message string) []byte {
 	code := []byte("null")
 	if status == http.StatusRequestEntityTooLarge {
 		code = []byte(`"request_too_large"`)
 	}
-	return rawjson.Append(nil, `{"error":{"message":?,"type":?,"param":null,"code":?}}`, message, types.openai, code)
+	return rawjson.Append(nil, `{"error":{"message":?,"type":?,"param":null,"code":?}}`, message, cmp.Or(errorTypes[status].openai, "server_error"), code)
 }

@@ -31,7 +31,7 @@ func NewRound(api API, messages, results [][]byte, calls []Call) (*Round, error)
 		return nil, errors.New("the answer says nothing")
 	}
 	r := &Round{Messages: messages, Results: results}
-	r.Said, r.Own = said(api, all)
+	r.Said, r.Own = said(Of(api), all)
 	r.Own = slices.DeleteFunc(r.Own, func(key string) bool { return slices.ContainsFunc(calls, func(c Call) bool { return c.key == key }) })
 	return r, nil
 }
@@ -41,7 +41,7 @@ func ParseMessages(api API, messages [][]byte) ([]Message, error) {
 	all := make([]Message, len(messages))
 	var err error
 	for i, raw := range messages {
-		if all[i], err = parseMessage(api, raw); err != nil {
+		if all[i], err = parseMessage(Of(api), raw); err != nil {
 			return nil, err
 		}
 	}
@@ -49,22 +49,12 @@ func ParseMessages(api API, messages [][]byte) ([]Message, error) {
 }
 
 // said returns a hash of the text of messages, without space, and the keys of their calls in order.
-func said(api API, messages []Message) (Hash, []string) {
+func said(d *Dialect, messages []Message) (Hash, []string) {
 	var text strings.Builder
 	var keys []string
 	for i := range messages {
-		m := &messages[i]
-		text.WriteString(TextOf(api, m.Raw))
-		switch api {
-		case Gemini:
-			for part := range rawjson.Elements(rawjson.Field(m.Raw, "parts")) {
-				if functionCall(part) != nil {
-					keys = append(keys, keyOf(api, part))
-				}
-			}
-		case Messages, Chat, Responses, Converse:
-			keys = append(keys, m.Calls...)
-		}
+		text.WriteString(TextOf(d.API, messages[i].Raw))
+		keys = append(keys, d.tool.calls(d, &messages[i])...)
 	}
 	bare := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -78,20 +68,17 @@ func said(api API, messages []Message) (Hash, []string) {
 
 // TextOf returns the text of a message of the model, without its thinking.
 func TextOf(api API, message []byte) string {
-	name := "content"
-	if api == Gemini {
-		name = "parts"
-	}
-	content := rawjson.Field(message, name)
+	d := Of(api)
+	content := rawjson.Field(message, d.edit.content)
 	if rawjson.IsString(content) {
 		return rawjson.Text(content)
 	}
-	if api == Responses && rawjson.Text(rawjson.Field(message, "type")) == "reasoning" {
+	if StripThinking(api, message) == nil {
 		return ""
 	}
 	var text strings.Builder
 	for block := range rawjson.Elements(content) {
-		if api == Converse || isTextType(rawjson.Field(block, "type")) || api == Gemini && !rawjson.IsTrue(rawjson.Field(block, "thought")) {
+		if d.edit.says(block) {
 			text.WriteString(rawjson.Text(rawjson.Field(block, "text")))
 		}
 	}
@@ -102,6 +89,7 @@ func TextOf(api API, message []byte) string {
 // answer has one. Rounds returns the rounds recorded for the answer at an index, of which the matching one counts:
 // the client may have repeated its request.
 func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
+	d := Of(r.API)
 	var out [][]byte
 	found := false
 	for i := 0; i < len(r.Messages); {
@@ -114,7 +102,7 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 		run := r.Messages[i:end]
 		var fit *Round
 		if run[0].Role == "assistant" && i > 0 {
-			fit = fitting(r.API, run, rounds(i))
+			fit = fitting(d, run, rounds(i))
 		}
 		i = end
 		if fit == nil {
@@ -124,9 +112,9 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 			continue
 		}
 		found = true
-		out = append(out, fit.answer(r.API, run)...)
+		out = append(out, fit.answer(d, run)...)
 		var more [][]byte
-		more, i = fit.results(r, i)
+		more, i = fit.results(d, r, i)
 		out = append(out, more...)
 	}
 	if !found {
@@ -137,11 +125,11 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 
 // results returns the results that follow the answer, up to the client's message i: the results of the last part's calls,
 // merged with the client's results if the API puts all results into one message or matches them to calls by their order.
-func (o *Round) results(r *Request, i int) ([][]byte, int) {
+func (o *Round) results(d *Dialect, r *Request, i int) ([][]byte, int) {
 	switch {
 	case len(o.Results) == 0:
 		return nil, i
-	case !Marks(r.API) && r.API != Gemini:
+	case d.tool.turn == "":
 		return o.Results, i
 	}
 	var next []byte
@@ -149,14 +137,14 @@ func (o *Round) results(r *Request, i int) ([][]byte, int) {
 		next = r.Messages[i].Raw
 		i++
 	}
-	return [][]byte{o.merged(r.API, next)}, i
+	return [][]byte{o.merged(d, next)}, i
 }
 
-func fitting(api API, run []Message, rounds []*Round) *Round {
+func fitting(d *Dialect, run []Message, rounds []*Round) *Round {
 	if len(rounds) == 0 {
 		return nil
 	}
-	text, ids := said(api, run)
+	text, ids := said(d, run)
 	for _, o := range slices.Backward(rounds) {
 		if slices.Equal(o.Own, ids) && (len(ids) > 0 || o.Said == text) {
 			return o
@@ -167,49 +155,43 @@ func fitting(api API, run []Message, rounds []*Round) *Round {
 
 // answer returns the replacement of the client's messages. If the client leaves out thinking, it is not restored; the
 // client's cache marker stays.
-func (o *Round) answer(api API, run []Message) [][]byte {
+func (o *Round) answer(d *Dialect, run []Message) [][]byte {
 	bare := !slices.ContainsFunc(run, func(m Message) bool { return m.Thinking })
 	var out [][]byte
 	for _, raw := range o.Messages {
 		if bare {
-			if raw = StripThinking(api, raw); raw == nil {
+			if raw = StripThinking(d.API, raw); raw == nil {
 				continue
 			}
 		}
 		out = append(out, raw)
 	}
 	last := &run[len(run)-1]
-	if n := len(out) - 1; n >= 0 && last.Markers > 0 && Marks(api) {
-		out[n] = Mark(api, out[n], last.TTL())
+	if n := len(out) - 1; n >= 0 && last.Markers > 0 && d.edit.mark != nil {
+		out[n] = d.edit.mark(out[n], last.TTL())
 	}
 	return out
 }
 
 // merged returns a message of the user with the results added in the order of the calls before it; for nil, a message
 // of its own.
-func (o *Round) merged(api API, next []byte) []byte {
+func (o *Round) merged(d *Dialect, next []byte) []byte {
 	if next == nil {
-		return ResultMessages(api, o.Results)[0]
+		return ResultMessages(d.API, o.Results)[0]
 	}
-	if api == Gemini { // pairs by the names of functions
-		parts := rawjson.Field(next, "parts")
-		return rawjson.ReplaceValue(next, parts, rawjson.Array(slices.AppendSeq(slices.Clone(o.Results), rawjson.Elements(parts))))
+	content := rawjson.Field(next, d.edit.content)
+	blocks := slices.Collect(rawjson.Elements(content))
+	answers := d.tool.answers
+	if answers == nil { // pairs by the names of functions
+		return rawjson.ReplaceValue(next, content, rawjson.Array(slices.Concat(o.Results, blocks)))
 	}
 	var order []string
 	for b := range rawjson.Elements(rawjson.Field(o.Messages[len(o.Messages)-1], "content")) {
-		if isCall(api, b) {
-			order = append(order, keyOf(api, b))
+		if c, ok := d.tool.call(d, b); ok {
+			order = append(order, c.key)
 		}
-	}
-	answers := func(b []byte) string {
-		if api == Converse {
-			return rawjson.Text(rawjson.Field(rawjson.Field(b, toolResult), "toolUseId"))
-		}
-		return rawjson.Text(rawjson.Field(b, "tool_use_id"))
 	}
 	place := func(result []byte) int { return slices.Index(order, answers(result)) }
-	content := rawjson.Field(next, "content")
-	blocks := slices.Collect(rawjson.Elements(content))
 	if rawjson.IsString(content) {
 		blocks = [][]byte{rawjson.Append(nil, `{"type":"text","text":?}`, content)}
 	}
@@ -230,43 +212,13 @@ func (o *Round) merged(api API, next []byte) []byte {
 
 // Result returns the result of a call of the gateway's tool: a block of content, or a message.
 func Result(api API, tool, call, text string, failed bool) []byte {
-	switch api {
-	case Gemini:
-		id, kind := "", "output"
-		if call != "" {
-			id = string(rawjson.Append(nil, `"id":?,`, call))
-		}
-		if failed {
-			kind = "error"
-		}
-		return rawjson.Append(nil, `{"functionResponse":{?"name":?,"response":{?:?}}}`, []byte(id), tool, kind, text)
-	case Messages:
-		flag := ""
-		if failed {
-			flag = `,"is_error":true`
-		}
-		return rawjson.Append(nil, `{"type":"tool_result","tool_use_id":?,"content":[{"type":"text","text":?}]`+flag+`}`, call, text)
-	case Chat:
-		return rawjson.Append(nil, `{"role":"tool","tool_call_id":?,"content":?}`, call, text)
-	case Converse:
-		status := "success"
-		if failed {
-			status = "error"
-		}
-		return rawjson.Append(nil, `{"toolResult":{"toolUseId":?,"content":[{"text":?}],"status":?}}`, call, text, status)
-	case Responses:
-	}
-	return rawjson.Append(nil, `{"type":"function_call_output","call_id":?,"output":?}`, call, text)
+	return Of(api).tool.result(tool, call, text, failed)
 }
 
 // ResultMessages returns results as messages.
 func ResultMessages(api API, results [][]byte) [][]byte {
-	switch api {
-	case Messages, Converse:
-		return [][]byte{rawjson.Append(nil, `{"role":"user","content":?}`, rawjson.Array(results))}
-	case Gemini:
-		return [][]byte{rawjson.Append(nil, `{"role":"user","parts":?}`, rawjson.Array(results))}
-	case Chat, Responses:
+	if turn := Of(api).tool.turn; turn != "" {
+		return [][]byte{rawjson.Append(nil, turn, rawjson.Array(results))}
 	}
 	return results
 }
@@ -277,51 +229,11 @@ type Tool struct {
 	Schema            []byte
 }
 
-// toolForms are the declarations of a tool in each API.
-var toolForms = map[API]string{
-	Messages:  `{"name":?,"description":?,"input_schema":?}`,
-	Chat:      `{"type":"function","function":{"name":?,"description":?,"parameters":?}}`,
-	Responses: `{"type":"function","name":?,"description":?,"parameters":?,"strict":false}`,
-	Gemini:    `{"name":?,"description":?,"parametersJsonSchema":?}`,
-	Converse:  `{"toolSpec":{"name":?,"description":?,"inputSchema":{"json":?}}}`,
-}
-
-// toolsOf returns the tools of a body.
-func toolsOf(api API, body []byte) []byte {
-	if api == Converse {
-		body = rawjson.Field(body, "toolConfig")
-	}
-	return rawjson.Field(body, "tools")
-}
-
-// declared returns the list of functions of a request's tools: in the Gemini API, the last one of several.
-func declared(api API, tools []byte) []byte {
-	if api != Gemini {
-		return tools
-	}
-	var list []byte
-	for group := range rawjson.Elements(tools) {
-		for _, name := range []string{"functionDeclarations", "function_declarations"} {
-			if o := rawjson.Field(group, name); rawjson.IsArray(o) && !isEmptyArray(o) {
-				list = o
-			}
-		}
-	}
-	return list
-}
-
-// several reports whether a request wants more than one answer.
-func (r *Request) several() bool {
-	config := rawjson.Field(r.Body, "generationConfig")
-	return r.API == Chat && rawjson.Int(rawjson.Field(r.Body, "n")) > 1 ||
-		r.API == Gemini && max(rawjson.Int(rawjson.Field(config, "candidateCount")), rawjson.Int(rawjson.Field(config, "candidate_count"))) > 1
-}
-
 // AddTool returns the body of r with a tool after the client's own and, unless messages is nil, with other messages.
 // It returns nil if the tool does not fit: the request has no tools, has one of that name, or wants several answers.
 func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
-	n := 0
-	for raw := range rawjson.Elements(declared(r.API, r.Tools)) {
+	n, d := 0, Of(r.API)
+	for raw := range rawjson.Elements(d.tool.declared(r.Tools)) {
 		for _, o := range [][]byte{raw, rawjson.Field(raw, "function"), rawjson.Field(raw, "toolSpec")} {
 			if rawjson.IsObject(o) && rawjson.Text(rawjson.Field(o, "name")) == t.Name {
 				return nil
@@ -329,8 +241,8 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		}
 		n++
 	}
-	form := toolForms[r.API]
-	if n == 0 || form == "" || r.several() {
+	several := slices.ContainsFunc(d.tool.choices, func(path []string) bool { return rawjson.Int(at(r.Body, path...)) > 1 })
+	if n == 0 || several {
 		return nil
 	}
 	body := r.Body
@@ -338,11 +250,11 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		body = r.With(messages)
 	}
 	body = slices.Clip(body)
-	tools := declared(r.API, toolsOf(r.API, body))
+	tools := d.tool.declared(at(body, d.tool.list...))
 	end := len(tools) - 1 // of an array that was parsed
 	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
 		end--
 	}
-	own := rawjson.Append([]byte{','}, form, t.Name, t.Description, t.Schema)
+	own := rawjson.Append([]byte{','}, d.tool.form, t.Name, t.Description, t.Schema)
 	return rawjson.ReplaceValue(body, tools, slices.Concat(tools[:end], own, tools[end:]))
 }

@@ -18,7 +18,7 @@ import (
 // answers so far. When they become too large, the rest passes unchanged, unless the client would miss something: see
 // [Splice.Broken]. It is not safe for concurrent use.
 type Splice struct {
-	api    API
+	d      *Dialect
 	tool   string
 	left   int64 // bytes that may still come
 	begun  bool
@@ -27,10 +27,11 @@ type Splice struct {
 	passes bool   // the rest is not looked at
 	rest   []byte // the beginning of an event, or of a body
 
-	listed int  // elements of an array that the client has
-	gap    bool // one was left out
-	closed bool // the array has ended
-	crlf   bool // events end with CR LF
+	listed int    // elements of an array that the client has
+	gap    bool   // one was left out
+	closed bool   // the array has ended
+	crlf   bool   // events end with CR LF
+	kind   string // of the frame that is read
 
 	rounds int  // that are over, all of them with calls of the tool
 	shown  int  // blocks, calls or items that the client has seen
@@ -49,15 +50,9 @@ type Splice struct {
 	over  bool
 }
 
-// ends are the reasons for the end of an answer that let the model have its calls answered.
-var ends = map[API][]string{
-	Messages: {"tool_use"}, Chat: {"tool_calls", "stop"}, Responses: {"completed"}, Gemini: {"STOP"},
-	Converse: {"tool_use"},
-}
-
 // NewSplice returns a splice of answers, of together so many bytes, in which the gateway answers the calls of one tool.
 func NewSplice(api API, tool string, most int64) *Splice {
-	return &Splice{api: api, tool: tool, left: most}
+	return &Splice{d: Of(api), tool: tool, left: most}
 }
 
 // Broken reports whether the answers became too large after something was held back: the client gets an error in
@@ -120,7 +115,7 @@ func (s *Splice) Close() []byte {
 	default:
 		out = rest
 	}
-	if s.frame != inWhole && (s.api == Chat || s.api == Gemini) && s.held() && s.stop != "" { // without "[DONE]"
+	if s.frame != inWhole && s.d.reply.looseEnd && s.held() && s.stop != "" { // without "[DONE]"
 		s.over = true
 	}
 	if s.closed && s.held() && !s.over {
@@ -135,7 +130,7 @@ func (s *Splice) giveUp() []byte {
 	if s.frame != inWhole && s.held() {
 		const status = 502
 		s.ended = true
-		out = s.Failed(status, Refusal(s.api, status, "condense: the answer is longer than the gateway reads (serve.max_body)"))
+		out = s.Failed(status, s.d.Refuse(status, "condense: the answer is longer than the gateway reads (serve.max_body)"))
 	}
 	s.passes, s.over, s.rest, s.parts, s.said, s.tail, s.seen = true, false, nil, nil, nil, nil, nil
 	return out
@@ -153,8 +148,8 @@ func (s *Splice) Calls() []Call {
 	}
 	for _, p := range s.parts {
 		if p.shown < 0 && p.done {
-			id, arguments := callOf(s.api, p.raw)
-			calls = append(calls, Call{id, arguments, keyOf(s.api, p.raw)})
+			c, _ := s.d.tool.call(s.d, p.raw)
+			calls = append(calls, c)
 		}
 	}
 	return calls
@@ -163,7 +158,7 @@ func (s *Splice) Calls() []Call {
 // Own reports whether the answer has calls that the client is to answer.
 func (s *Splice) Own() bool {
 	for _, p := range s.parts {
-		if p.shown >= 0 && isCall(s.api, p.raw) {
+		if _, ok := s.d.tool.call(s.d, p.raw); ok && p.shown >= 0 {
 			return true
 		}
 	}
@@ -171,7 +166,7 @@ func (s *Splice) Own() bool {
 }
 
 // called reports whether the model stopped to have its calls answered.
-func (s *Splice) called() bool { return slices.Contains(ends[s.api], s.stop) }
+func (s *Splice) called() bool { return slices.Contains(s.d.reply.ends, s.stop) }
 
 func (s *Splice) held() bool {
 	return s.rounds > 0 || slices.ContainsFunc(s.parts, func(p *part) bool { return p.shown < 0 })
@@ -181,57 +176,42 @@ func (s *Splice) held() bool {
 func (s *Splice) Message() [][]byte {
 	var parts [][]byte
 	for _, p := range s.parts {
-		if p.shown < 0 && (!p.done || !s.called()) {
+		if p.shown < 0 && (!p.done || !s.called()) || s.d.reply.forgets != nil && s.d.reply.forgets(p.raw) {
 			continue
-		}
-		if s.api == Responses && rawjson.Text(rawjson.Field(p.raw, "type")) == "reasoning" && rawjson.Text(rawjson.Field(p.raw, "encrypted_content")) == "" {
-			continue // a vendor that stores nothing does not know it any more
-		}
-		if s.api == Gemini && rawjson.IsTrue(rawjson.Field(p.raw, "thought")) && !signed(p.raw) {
-			continue // a summary for readers
 		}
 		parts = append(parts, p.raw)
 	}
-	switch {
-	case s.api == Responses:
-		return parts
-	case (Marks(s.api) || s.api == Gemini) && len(parts) == 0:
-		return nil
-	case s.api == Gemini:
-		return [][]byte{rawjson.Append(nil, `{"role":"model","parts":?}`, rawjson.Array(parts))}
-	case Marks(s.api):
-		return [][]byte{rawjson.Append(nil, `{"role":"assistant","content":?}`, rawjson.Array(parts))}
-	}
-	message := []byte(`{"role":"assistant","content":null}`)
-	if s.said != nil {
-		message = s.said.raw
-	}
-	if len(parts) > 0 {
-		message = rawjson.SetField(slices.Clip(message), "tool_calls", rawjson.Array(parts))
-	}
-	return [][]byte{message}
+	return s.d.reply.message(s, parts)
 }
 
-// Next begins the answer to another request, in which the calls of the tool are answered.
-func (s *Splice) Next() {
+// inTurn returns a function that makes a message of a form of parts; none without parts.
+func inTurn(form string) func(*Splice, [][]byte) [][]byte {
+	return func(_ *Splice, parts [][]byte) [][]byte {
+		if len(parts) == 0 {
+			return nil
+		}
+		return [][]byte{rawjson.Append(nil, form, rawjson.Array(parts))}
+	}
+}
+
+// keepParts keeps the parts of an answer that the client has.
+func (s *Splice) keepParts() {
 	for _, p := range s.parts {
 		switch {
-		case p.shown < 0 || s.api == Chat:
+		case p.shown < 0:
 		case p.as != nil:
 			s.seen = append(s.seen, p.as)
 		default:
 			s.seen = append(s.seen, p.raw)
 		}
 	}
+}
+
+// Next begins the answer to another request, in which the calls of the tool are answered.
+func (s *Splice) Next() {
+	s.d.reply.keep(s)
 	if s.usage != nil {
 		s.usages = append(s.usages, s.usage)
-	}
-	if s.api == Gemini {
-		s.spoken = s.spoken || slices.ContainsFunc(s.parts, func(p *part) bool { return isPlain(p.raw) })
-	}
-	if s.api == Chat && s.said != nil {
-		s.spoken = s.spoken || rawjson.Text(rawjson.Field(s.said.raw, "content")) != ""
-		s.seen = append(s.seen, s.said.raw)
 	}
 	s.rounds++
 	s.parts, s.usage, s.stop, s.said, s.tail, s.over, s.begun, s.closed, s.rest = nil, nil, "", nil, nil, false, false, false, nil
@@ -242,9 +222,9 @@ func (s *Splice) End() []byte {
 	var out []byte
 	for _, e := range s.tail {
 		if s.frame == inWhole {
-			out = append(out, s.whole(e.data)...)
+			out = append(out, s.d.reply.whole(s, e.data)...)
 		} else {
-			out = append(out, s.render(e, s.last(e.data))...)
+			out = append(out, s.render(e, s.d.reply.last(s, e.data))...)
 		}
 	}
 	if s.frame == inArray {
@@ -257,43 +237,40 @@ func (s *Splice) End() []byte {
 // Failed returns the end of a stream whose next answer is an error of the vendor, with a status and a body. Without a
 // stream the client gets that answer itself.
 func (s *Splice) Failed(status int, body []byte) []byte {
-	if s.frame == inFrames {
+	if s.frame == inFrames || s.d.reply.failed == nil {
 		return failedFrame(status, body)
 	}
-	o := rawjson.Field(body, "error")
-	if !json.Valid(body) || !rawjson.IsObject(o) || len(o) == 0 {
-		body = Refusal(s.api, status, "the vendor answered with status "+strconv.Itoa(status))
-		o = rawjson.Field(body, "error")
+	if o := rawjson.Field(body, "error"); !json.Valid(body) || !rawjson.IsObject(o) || len(o) == 0 {
+		body = s.d.Refuse(status, "the vendor answered with status "+strconv.Itoa(status))
 	}
-	switch s.api {
-	case Messages:
-		return slices.Concat([]byte("event: error\ndata: "), oneLine(body), []byte("\n\n"))
-	case Chat:
-		return slices.Concat([]byte("data: "), oneLine(body), []byte("\n\n"))
-	case Gemini:
-		return slices.Concat(s.render(sseEvent{}, oneLine(body)), s.close())
-	case Responses, Converse:
-	}
-	code := rawjson.Text(rawjson.Field(o, "code"))
-	if code == "" {
-		code = rawjson.Text(rawjson.Field(o, "type"))
-	}
-	data := rawjson.Append(nil, `{"type":"response.failed","sequence_number":?,"response":{"id":?,"object":"response","status":"failed","output":[],"error":{"code":?,"message":?}}}`,
-		[]byte(strconv.Itoa(s.seq)), s.id, code, rawjson.Text(rawjson.Field(o, "message")))
-	return slices.Concat([]byte("event: response.failed\ndata: "), data, []byte("\n\n"))
+	return s.d.reply.failed(s, body)
 }
+
+// comment is a comment in a stream of events.
+const comment = ": ping\n\n"
 
 // Ping returns an event that says nothing, for a stream in which the client waits.
 func (s *Splice) Ping() []byte {
 	if s.frame == inFrames {
-		return pingFrames[s.api]
+		return s.d.reply.pinging
 	}
-	switch s.api {
-	case Messages:
-		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
-	case Gemini: // some of Google's clients take a comment for a broken stream
-		return nil
-	case Chat, Responses, Converse:
-	}
-	return []byte(": ping\n\n")
+	return []byte(s.d.reply.ping)
+}
+
+// A Call is a call of the gateway's tool.
+type Call struct {
+	ID        string // "" in APIs whose calls may have none
+	Arguments []byte // JSON, as the model wrote it
+
+	key  string // identifies it among others of its answer: its ID or, in APIs whose calls may have none, its name and content
+	name string // of the function
+}
+
+// callIDs are the keys of the calls of a message in APIs whose calls have IDs.
+func callIDs(_ *Dialect, m *Message) []string { return m.Calls }
+
+// ours reports whether a part is a call of the tool.
+func (s *Splice) ours(part []byte) bool {
+	c, ok := s.d.tool.call(s.d, part)
+	return ok && c.name == s.tool
 }

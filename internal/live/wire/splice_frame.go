@@ -22,9 +22,9 @@ const (
 // frameOf returns the framing of an answer that begins with a character, whatever its content type says.
 func (s *Splice) frameOf(first byte) framing {
 	switch {
-	case first == 0 && Marks(s.api): // of a length
+	case first == 0 && s.d.reply.frames: // of a length
 		return inFrames
-	case s.api == Gemini && first == '[':
+	case s.d.Arrays && first == '[':
 		return inArray
 	case strings.IndexByte("{[<", first) < 0:
 		return inEvents
@@ -61,10 +61,10 @@ type sseEvent struct {
 }
 
 // read fills in the data of a piece of an API's stream.
-func (e *sseEvent) read(api API, f framing) {
+func (e *sseEvent) read(d *Dialect, f framing) {
 	switch f {
 	case inFrames:
-		if e.frame = readFrame(api, e.raw); e.frame != nil {
+		if e.frame = readFrame(d, e.raw); e.frame != nil {
 			e.data = e.frame.data
 		}
 		return
@@ -154,12 +154,9 @@ func eventEnd(data []byte) int {
 	}
 }
 
-// parted divide the last piece of an answer into one with its content, nil if it has none, and one with its end.
-var parted = map[API]func(data []byte) (early, late []byte){Chat: partedChunk, Gemini: partedCandidate}
-
 // event reads an event and appends the client's version of it to out.
 func (s *Splice) event(out []byte, e sseEvent) []byte {
-	e.read(s.api, s.frame)
+	e.read(s.d, s.frame)
 	s.crlf = s.crlf || bytes.HasSuffix(e.raw, []byte("\r\n\r\n"))
 	if s.frame == inArray && string(e.data) == "]" {
 		if s.closed = true; s.held() {
@@ -176,22 +173,12 @@ func (s *Splice) event(out []byte, e sseEvent) []byte {
 	if done := string(bytes.TrimSpace(e.data)) == "[DONE]"; !done && !json.Valid(e.data) || s.frame == inArray && !rawjson.IsObject(e.data) {
 		return append(out, e.raw...)
 	}
-	var data []byte
-	hold := false
-	switch s.api {
-	case Messages:
-		data, hold = s.messages(e.data)
-	case Chat:
-		data, hold = s.chunk(e.data)
-	case Responses:
-		data, hold = s.response(e.data)
-	case Gemini:
-		data, hold = s.candidate(e.data)
-	case Converse:
-		data, hold = s.converse(e.frame, e.data)
+	if s.kind = ""; e.frame != nil {
+		s.kind = e.frame.kind
 	}
-	if parted := parted[s.api]; hold && parted != nil {
-		if early, late := parted(data); early != nil {
+	data, hold := s.d.reply.event(s, e.data)
+	if divide := s.d.reply.divide; hold && divide != nil {
+		if early, late := divide(data); early != nil {
 			out, data = append(out, s.render(e, early)...), late
 		}
 	}

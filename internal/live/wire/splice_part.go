@@ -115,7 +115,8 @@ func inside(raw []byte) []byte {
 
 func quoted(inside []byte) []byte { return slices.Concat([]byte{'"'}, inside, []byte{'"'}) }
 
-// set replaces a value inside of an object: the member called name or, within that, the member at the path deeper.
+// set replaces a value inside of an object: the member called name or, within that, the member at the path deeper. Of an array
+// its first element is meant.
 func set(raw, value []byte, name string, deeper ...string) []byte {
 	raw = slices.Clip(raw)
 	if len(deeper) > 0 {
@@ -123,7 +124,11 @@ func set(raw, value []byte, name string, deeper ...string) []byte {
 		if inner == nil {
 			inner = []byte("{}")
 		}
-		value = set(slices.Clone(inner), value, deeper[0], deeper[1:]...)
+		first := inner
+		if rawjson.IsArray(inner) {
+			first = firstOf(inner)
+		}
+		value = rawjson.ReplaceValue(inner, first, set(slices.Clone(first), value, deeper[0], deeper[1:]...))
 	}
 	return rawjson.SetField(raw, name, value)
 }
@@ -137,3 +142,25 @@ func oneLine(raw []byte) []byte {
 	}
 	return b.Bytes()
 }
+
+// firstOf returns the first element of an array; nil if there is none.
+func firstOf(array []byte) []byte {
+	for raw := range rawjson.Elements(array) {
+		return raw
+	}
+	return nil
+}
+
+// at returns the value at a path of members: see set.
+func at(raw []byte, path ...string) []byte {
+	for _, name := range path {
+		if rawjson.IsArray(raw) {
+			raw = firstOf(raw)
+		}
+		raw = rawjson.Field(raw, name)
+	}
+	return raw
+}
+
+// textAt returns the string at a path of members.
+func textAt(raw []byte, path ...string) string { return rawjson.Text(at(raw, path...)) }

@@ -25,7 +25,7 @@ func (p *parser) value(at place) bool {
 	case '[':
 		return p.nested(at, p.array)
 	case '"':
-		if at == inMessages && p.api == Responses {
+		if at == inMessages && p.d.read.loose {
 			return p.input()
 		}
 		from := len(p.buf)

@@ -27,7 +27,7 @@ type Answer struct {
 // A Watcher reads an answer as it passes, streamed or not. It keeps no more of it than the fields of an [Answer]
 // and never blocks. It is not safe for concurrent use.
 type Watcher struct {
-	api     API
+	d       *Dialect
 	answer  Answer
 	json    leafScanner
 	kind    string // type of the event
@@ -68,8 +68,8 @@ const longestName = 8
 
 // Watch returns a watcher of an answer, which is written to it without the encoding of its content.
 func Watch(api API) *Watcher {
-	w := &Watcher{api: api}
-	w.json.wanted = func(path []byte) bool { _, ok := leaves[api][string(path)]; return ok }
+	w := &Watcher{d: Of(api)}
+	w.json.wanted = func(path []byte) bool { _, ok := w.d.reply.leaves[string(path)]; return ok }
 	w.json.leaf = w.leaf
 	return w
 }
@@ -113,11 +113,7 @@ func (w *Watcher) Answer() Answer {
 // Seen returns the part of the report that has come so far.
 func (w *Watcher) Seen() Answer {
 	a := w.answer
-	if Marks(w.api) {
-		u := w.first
-		if u.total() == 0 {
-			u = w.last
-		}
+	if u := cmp.Or(w.first, w.last); u.total() > 0 {
 		a.Input, a.CacheRead, a.CacheWrite = u.total(), u.read, u.write
 	}
 	a.Output += w.thought
@@ -238,7 +234,7 @@ func (w *Watcher) event() {
 		a.ErrorType = "error"
 	}
 	switch {
-	case w.api == Gemini && w.stream:
+	case w.d.reply.noEnd && w.stream:
 		a.Complete = a.Stop != ""
 	case !w.stream:
 		a.Complete = w.json.ended
@@ -272,34 +268,15 @@ const (
 	leafThought // tokens of output that are counted apart
 )
 
-// leaves are the paths of the fields in the answers of each API, streamed or not.
-var leaves = map[API]map[string]leaf{
-	Messages: {
-		"type": leafKind, "id": leafID, "model": leafModel, "stop_reason": leafStop, "message.id": leafID, "message.model": leafModel, "delta.stop_reason": leafStop,
-		"input_tokens":       leafFresh, // of count_tokens
-		"usage.input_tokens": leafFresh, "usage.cache_read_input_tokens": leafFreshRead, "usage.cache_creation_input_tokens": leafFreshWrite, "usage.output_tokens": leafOutput,
-		"message.usage.input_tokens": leafFresh, "message.usage.cache_read_input_tokens": leafFreshRead, "message.usage.cache_creation_input_tokens": leafFreshWrite,
-		"message.usage.output_tokens": leafOutput, "error.type": leafErrorType, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText, "message": leafMessage,
-		"delta.text": leafText, "delta.thinking": leafText, "delta.partial_json": leafText,
-	},
-	Chat: {
-		"": leafKind, "id": leafID, "model": leafModel, "choices.finish_reason": leafStop, "usage.prompt_tokens": leafInput, "usage.completion_tokens": leafOutput,
-		"usage.prompt_tokens_details.cached_tokens": leafRead, "usage.prompt_cache_hit_tokens": leafRead, "usage.prompt_tokens_details.cache_write_tokens": leafWrite,
-		"error.type": leafErrorType, "error.code": leafErrorCode, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText,
-		"choices.delta.content": leafText, "choices.delta.reasoning_content": leafText, "choices.delta.reasoning": leafText, "choices.delta.refusal": leafText,
-		"choices.delta.tool_calls.function.name": leafText, "choices.delta.tool_calls.function.arguments": leafText,
-	},
-	Responses: {
-		"type": leafKind, "id": leafID, "model": leafModel, "status": leafStatus, "incomplete_details.reason": leafStop, "usage.input_tokens": leafInput, "usage.output_tokens": leafOutput,
-		"usage.input_tokens_details.cached_tokens": leafRead, "usage.input_tokens_details.cache_write_tokens": leafWrite,
-		"response.id": leafID, "response.model": leafModel, "response.status": leafStatus, "response.incomplete_details.reason": leafStop, "response.usage.input_tokens": leafInput,
-		"response.usage.output_tokens": leafOutput, "response.usage.input_tokens_details.cached_tokens": leafRead, "response.usage.input_tokens_details.cache_write_tokens": leafWrite,
-		"error.type": leafErrorType, "error.code": leafErrorCode, "error.message": leafErrorText, "error": leafErrorText, "detail": leafErrorText,
-		"response.error.code": leafErrorCode, "response.error.message": leafErrorText, "code": leafCode, "message": leafMessage,
-		"delta": leafText,
-	},
-	Gemini:   geminiLeaves,
-	Converse: converseLeaves,
+// fields returns the fields at the paths of each leaf.
+func fields(of map[leaf]string) map[string]leaf {
+	all := map[string]leaf{}
+	for l, paths := range of {
+		for path := range strings.SplitSeq(paths, " ") {
+			all[path] = l
+		}
+	}
+	return all
 }
 
 // leaf takes a value of the answer.
@@ -310,7 +287,7 @@ func (w *Watcher) leaf(path []byte, value string) {
 	a := &w.answer
 	n, _ := strconv.Atoi(value)
 	n = max(n, 0)
-	switch leaves[w.api][string(path)] {
+	switch w.d.reply.leaves[string(path)] {
 	case leafKind:
 		if w.kind = value; value == "DONE" {
 			w.kind = "[DONE]"

@@ -74,7 +74,7 @@ func ask(ctx context.Context, m api.Module, name string, at, size uint32, do req
 	c := during(ctx, name)
 	reply, err := do(c, ctx, append([]byte(nil), view(m, at, size)...))
 	check(err)
-	to, err := give(ctx, m, reply)
+	to, err := copyIn(ctx, m, reply)
 	check(err)
 	return uint64(to)<<32 | uint64(len(reply))
 }
@@ -125,8 +125,8 @@ func outside(m api.Module, at, size uint32) *fault {
 	return bug("it gives the address %d with %d bytes, and its memory has %d", at, size, m.Memory().Size())
 }
 
-// give copies data to memory that the guest allocates, and returns its address.
-func give(ctx context.Context, m api.Module, data []byte) (uint32, error) {
+// copyIn copies data to memory that the guest allocates, and returns its address.
+func copyIn(ctx context.Context, m api.Module, data []byte) (uint32, error) {
 	res, err := m.ExportedFunction("alloc").Call(ctx, uint64(len(data)))
 	if err != nil {
 		return 0, err

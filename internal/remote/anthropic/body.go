@@ -1,13 +1,13 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/model"
 )
@@ -39,11 +39,7 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 			return nil, err
 		}
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err = e.Encode(r)
-	return out.Bytes(), err
+	return rawjson.Encode(r)
 }
 
 // A definition is a tool in this API's form.

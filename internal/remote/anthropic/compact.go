@@ -1,12 +1,12 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/model"
 )
@@ -47,11 +47,7 @@ func compactionBody(p *model.Prompt, o *remote.Options, _ remote.Refused) ([]byt
 	if r.Tools, err = tools(p, encoded); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err = e.Encode(r)
-	return out.Bytes(), err
+	return rawjson.Encode(r)
 }
 
 // iterations are the usage of a compaction; the numbers above them are zero.

@@ -1,11 +1,11 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/model"
 )
@@ -61,11 +61,7 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 	if len(r.Tools) > 0 && !p.Cached && !refused("tool_choice") {
 		r.ToolChoice = "none"
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err = e.Encode(r)
-	return out.Bytes(), err
+	return rawjson.Encode(r)
 }
 
 // ofOpenAI reports whether base is OpenAI's own service.

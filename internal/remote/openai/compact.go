@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -34,15 +33,11 @@ func compactionBody(p *model.Prompt, o *remote.Options, _ remote.Refused) ([]byt
 	for i := range turns {
 		input = append(input, items(&turns[i])...)
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(struct {
+	return rawjson.Encode(struct {
 		Model        string            `json:"model"`
 		Instructions string            `json:"instructions,omitempty"`
 		Input        []json.RawMessage `json:"input"`
 	}{o.ID, p.System, input})
-	return out.Bytes(), err
 }
 
 // items returns a turn as items of the Responses API.

@@ -1,6 +1,7 @@
 package benchdata
 
 import (
+	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -79,42 +80,11 @@ var statements = []string{
 	"\tdefer %[1]s.%[3]s.Close() // we %[2]s it no longer\n",
 }
 
-var verbs = strings.Fields(`add allow append apply attach begin build cache call cancel change check clear
-	close collect commit compare compile complete compute configure connect convert copy count create decode define
-	delete deliver describe detect disable drain drop emit enable encode end escape evaluate examine execute expand
-	expect export extend fetch fill filter find finish flush follow format generate group handle hide import index
-	insert inspect install keep limit link list load lock log match measure merge modify move name notify open order
-	parse pass print process publish push query queue quote read receive record reduce refresh register reject
-	release remove rename render repeat replace report request reset resolve restore retry return review rewrite
-	rotate run sample save scan schedule search select send serve set shorten show skip sort split start stop store
-	stream submit sum sync test trace track transform translate trim update upload use validate verify wait walk
-	watch wrap write`)
+// words are verbs, adjectives and nouns, with an empty line between them.
+//
+//go:embed words.txt
+var words string
 
-var adjectives = strings.Fields(`absolute active actual additional ancient atomic automatic available average bare
-	basic binary blank blocking brief broken busy cached cheap circular clean clear closed common complete concrete
-	concurrent constant correct critical current custom dead default different direct dirty distant double dynamic
-	early empty equal exact existing expensive explicit external fast final first fixed fresh full generic global
-	greedy hidden implicit incomplete independent initial inner internal invalid large last late lazy legal linear
-	literal local long missing mixed mutable narrow native nested new nil normal obsolete old open optional ordered
-	original outer partial pending plain possible previous private public random raw ready real recent recursive
-	redundant relative remote required safe separate shared short signed silent simple single slow small special
-	stable stale static strict temporary total unique unknown unused upper useful valid visible whole wrong`)
+var parts = strings.Split(words, "\n\n")
 
-var nouns = strings.Fields(`account action address alias answer archive argument array attempt balance batch block
-	body boundary branch bucket budget buffer builder bundle byte cache caller channel chunk client clock column
-	command comment commit condition config connection constant container context contract conversation cookie
-	counter cursor customer database deadline decision decoder default delay dependency directory document domain
-	edge editor element encoder endpoint entry environment error event example exception expression factory failure
-	feature field file filter flag folder format fragment frame function gateway graph group handler header history
-	host identifier image index input instance interface interval invoice item iterator job journal key label layer
-	lease length level library limit line link list listener loader lock logger loop mapping marker member memory
-	message method metric migration mode model module monitor name network node number object offset operation
-	option order output owner package page panel parameter parent parser password path pattern payload peer period
-	permission pipeline plan platform plugin point policy pool port position prefix process profile project promise
-	property protocol provider proxy query queue range rate reader receiver record reference region registry release
-	renderer replica report repository request resource response result role route row rule runner sample schedule
-	schema scope script section segment sender sequence server service session setting shape signal size snapshot
-	socket source stack stage state statement status step storage strategy stream string structure subject suffix
-	summary switch symbol system table tag target task template tenant test thread threshold timeout timer token tool
-	topic trace transaction transcript transfer transport tree trigger type unit update user value variable vendor
-	version view warning watcher window worker writer zone`)
+var verbs, adjectives, nouns = strings.Fields(parts[0]), strings.Fields(parts[1]), strings.Fields(parts[2])

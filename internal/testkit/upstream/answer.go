@@ -111,8 +111,7 @@ func (a *answer) messageEvents(p *prompt, u usage) []event {
 	start := a.message(p, u)
 	start["content"], start["stop_reason"], start["usage"] = []any{}, nil, u.anthropic(1)
 	add("message_start", object{"message": start})
-	for i, v := range a.content() {
-		b, _ := v.(object)
+	for i, b := range objects(a.content()) {
 		delta := func(kind, field string, parts []string) {
 			for _, part := range parts {
 				add("content_block_delta", object{"index": i, "delta": object{"type": kind, field: part}})
@@ -190,8 +189,7 @@ func (a *answer) completion(p *prompt, u usage) object {
 
 func (a *answer) chunks(p *prompt, u usage) []event {
 	var out []event
-	options, _ := p.doc["stream_options"].(object)
-	counted := options["include_usage"] == true
+	counted := obj(p.doc["stream_options"])["include_usage"] == true
 	chunk := func(choices []any, usage any) {
 		o := object{"id": "chatcmpl-" + a.id, "object": "chat.completion.chunk", "created": created, "model": p.model, "service_tier": "default", "choices": choices}
 		if counted {
@@ -311,8 +309,7 @@ func (a *answer) responseEvents(p *prompt, u usage) []event {
 				add("response.reasoning_summary_part.done", with(part, "part", object{"type": "summary_text", "text": a.thinking}))
 			}
 		case "message":
-			content, _ := item["content"].([]any)
-			part, _ := content[0].(object)
+			part, _ := anys(item["content"])[0].(object)
 			at := object{"item_id": item["id"], "output_index": i, "content_index": 0}
 			add("response.output_item.added", object{"output_index": i, "item": with(begun, "content", []any{})})
 			add("response.content_part.added", with(at, "part", with(part, "text", "")))

@@ -79,13 +79,11 @@ func (p *prompt) readConverse() *refusal {
 	if f := checkMembers("request", "input", p.doc); f != nil {
 		return f
 	}
-	config, _ := p.doc["inferenceConfig"].(object)
-	if n, ok := config["maxTokens"].(json.Number); ok {
+	if n, ok := obj(p.doc["inferenceConfig"])["maxTokens"].(json.Number); ok {
 		i, _ := n.Int64()
 		p.limit = int(i)
 	}
-	more, _ := p.doc["additionalModelRequestFields"].(object)
-	if t, ok := more["thinking"].(object); ok && text(t["type"]) != "disabled" {
+	if t, ok := obj(p.doc["additionalModelRequestFields"])["thinking"].(object); ok && text(t["type"]) != "disabled" {
 		p.thinking = text(t["type"])
 	}
 	tools, _ := p.doc["toolConfig"].(object)
@@ -102,8 +100,7 @@ func (p *prompt) readConverse() *refusal {
 		return invalid("messages", userFirst)
 	}
 	role := ""
-	for i, v := range list {
-		m, _ := v.(object)
+	for i, m := range objects(list) {
 		where := fmt.Sprintf("messages.%d", i)
 		if f := checkMembers("message", where, m); f != nil {
 			return f
@@ -143,8 +140,7 @@ func (p *prompt) readPointed(kind, role, where string, message int, list []any) 
 		if name == "cachePoint" {
 			return invalid("markers", at+": a cachePoint must follow a block that can be cached")
 		}
-		raw, _ := list[i].(object)
-		o, f := p.converseBlock(at, name, value, raw)
+		o, f := p.converseBlock(at, name, value, obj(list[i]))
 		if f != nil {
 			return f
 		}
@@ -203,8 +199,7 @@ func (p *prompt) converseBlock(where, name string, value, raw object) (object, *
 	case "toolResult":
 		return p.converseResult(where, value)
 	case "image":
-		source, _ := value["source"].(object)
-		data := text(source["bytes"])
+		data := text(obj(value["source"])["bytes"])
 		if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" || !slices.Contains(imageFormats, text(value["format"])) {
 			return nil, invalid("field", where+".image: the format or the bytes are invalid")
 		}
@@ -349,8 +344,7 @@ func (a *answer) bedrock(p *prompt, u usage) [][]byte {
 		out = append(out, frame("event", map[string]string{":event-type": kind}, encode(with(o, "p", "abcd"))))
 	}
 	add("messageStart", object{"role": "assistant"})
-	for i, v := range a.content() {
-		b, _ := v.(object)
+	for i, b := range objects(a.content()) {
 		delta := func(o object) { add("contentBlockDelta", object{"contentBlockIndex": i, "delta": o}) }
 		switch b["type"] {
 		case "thinking":
@@ -453,8 +447,7 @@ func (c *Client) converseStream(stream []byte) ([]object, error) {
 			if open == nil {
 				open = object{"reasoningContent": object{"reasoningText": object{}}}
 			}
-			outer, _ := open["reasoningContent"].(object)
-			inner, _ := outer["reasoningText"].(object)
+			inner, _ := obj(open["reasoningContent"])["reasoningText"].(object)
 			for name, s := range reasoning {
 				inner[name] = text(inner[name]) + text(s)
 			}

@@ -83,8 +83,7 @@ func (p *prompt) retention() time.Duration {
 	if text(p.doc["prompt_cache_retention"]) == "24h" {
 		return 24 * time.Hour
 	}
-	options, _ := p.doc["prompt_cache_options"].(object)
-	if d, err := time.ParseDuration(text(options["ttl"])); err == nil {
+	if d, err := time.ParseDuration(text(obj(p.doc["prompt_cache_options"])["ttl"])); err == nil {
 		return d
 	}
 	return 10 * time.Minute // 5 to 10 minutes without use

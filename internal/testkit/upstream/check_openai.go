@@ -45,8 +45,7 @@ func checkChat(p *prompt, _ Model) *refusal {
 		if !slices.Contains([]string{"system", "developer", "user", "assistant", "function"}, b.role) {
 			return fail("role", "Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", b.role)
 		}
-		for _, c := range calls {
-			c, _ := c.(object)
+		for _, c := range objects(calls) {
 			id := text(c["id"])
 			if used[id] || id == "" {
 				return fail("ids", "Duplicate or missing 'id' in 'tool_calls': '%s'.", id)

@@ -261,15 +261,11 @@ func (c *Client) read(body []byte) ([]object, error) {
 		if len(choices) == 0 {
 			return nil, fmt.Errorf("%w: no choices: %s", ErrRefused, body)
 		}
-		first, _ := choices[0].(object)
-		message, _ := first["message"].(object)
-		return []object{message}, nil
+		return []object{obj(obj(choices[0])["message"])}, nil
 	case Gemini:
 		return c.geminiContent([]object{o})
 	case Converse:
-		output, _ := o["output"].(object)
-		message, _ := output["message"].(object)
-		return []object{message}, nil
+		return []object{obj(obj(o["output"])["message"])}, nil
 	case Responses:
 	}
 	return objects(o["output"]), nil
@@ -293,11 +289,9 @@ func (c *Client) usage(o object) {
 }
 
 func objects(v any) []object {
-	list, _ := v.([]any)
-	out := make([]object, 0, len(list))
-	for _, x := range list {
-		o, _ := x.(object)
-		out = append(out, o)
+	var out []object
+	for _, x := range anys(v) {
+		out = append(out, obj(x))
 	}
 	return out
 }
@@ -334,8 +328,7 @@ func (c *Client) assemble(stream []byte) ([]object, error) {
 		case kind == "error" || kind == "response.failed" || e["error"] != nil:
 			return nil, fmt.Errorf("%w: %s", ErrRefused, data)
 		case kind == "message_start":
-			m, _ := e["message"].(object)
-			c.usage(m)
+			c.usage(obj(e["message"]))
 		case kind == "content_block_start":
 			content = append(content, e["content_block"])
 		case kind == "content_block_delta":
@@ -354,16 +347,13 @@ func (c *Client) assemble(stream []byte) ([]object, error) {
 			}
 		case kind == "message_stop" || kind == "response.completed":
 			ended = true
-			r, _ := e["response"].(object)
-			c.usage(r)
+			c.usage(obj(e["response"]))
 		case kind == "response.output_item.done":
-			item, _ := e["item"].(object)
-			items = append(items, item)
+			items = append(items, obj(e["item"]))
 		case c.API == Chat:
 			c.usage(e)
 			for _, choice := range objects(e["choices"]) {
-				delta, _ := choice["delta"].(object)
-				grow(message, delta)
+				grow(message, obj(choice["delta"]))
 			}
 		}
 	}
@@ -390,8 +380,7 @@ func grow(message, delta object) {
 			calls = append(calls, object{"id": d["id"], "type": "function", "function": more})
 			continue
 		}
-		call, _ := calls[len(calls)-1].(object)
-		f, _ := call["function"].(object)
+		f, _ := obj(calls[len(calls)-1])["function"].(object)
 		f["arguments"] = text(f["arguments"]) + text(more["arguments"])
 	}
 	if len(calls) > 0 {

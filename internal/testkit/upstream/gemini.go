@@ -79,8 +79,7 @@ func (p *prompt) readGemini() *refusal {
 		if f != nil {
 			return f
 		}
-		for i, v := range anys(o["parts"]) {
-			part, _ := v.(object)
+		for i, part := range objects(o["parts"]) {
 			p.add(fmt.Sprintf("systemInstruction.parts[%d]", i), "system", -1, part)
 		}
 	}
@@ -106,11 +105,9 @@ func anys(v any) []any {
 }
 
 func (p *prompt) geminiTools(v any) {
-	for i, t := range anys(v) {
-		o, _ := t.(object)
+	for i, o := range objects(v) {
 		for _, name := range []string{"functionDeclarations", "function_declarations"} {
-			for _, d := range anys(o[name]) {
-				d, _ := d.(object)
+			for _, d := range objects(o[name]) {
 				one := tool{name: text(d["name"])}
 				if one.schema, _ = d["parametersJsonSchema"].(object); one.schema == nil {
 					one.schema, _ = d["parameters"].(object)
@@ -224,8 +221,7 @@ func (p *prompt) contents() []said {
 }
 
 func nameOf(b *block) string {
-	o, _ := b.value[b.kind].(object)
-	return text(o["name"])
+	return text(obj(b.value[b.kind])["name"])
 }
 
 // checkContents demands that a turn of calls follows one of the user, that as many responses, with these names, follow
@@ -404,14 +400,12 @@ func (c *Client) geminiContent(chunks []object) ([]object, error) {
 		if chunk["error"] != nil {
 			return nil, fmt.Errorf("%w: %s", ErrRefused, encode(chunk))
 		}
-		u, _ := chunk["usageMetadata"].(object)
-		if n, ok := u["promptTokenCount"].(json.Number); ok {
+		if n, ok := obj(chunk["usageMetadata"])["promptTokenCount"].(json.Number); ok {
 			i, _ := n.Int64()
 			c.Prompt = int(i)
 		}
 		for _, candidate := range objects(chunk["candidates"]) {
-			content, _ := candidate["content"].(object)
-			for _, part := range objects(content["parts"]) {
+			for _, part := range objects(obj(candidate["content"])["parts"]) {
 				if s, ok := part["text"].(string); ok && part["thoughtSignature"] == nil {
 					if n := len(parts) - 1; n >= 0 {
 						if before, _ := parts[n].(object); before["text"] != nil {

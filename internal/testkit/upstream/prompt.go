@@ -130,8 +130,7 @@ func (p *prompt) identify(h http.Header) {
 			p.session = h.Get(name)
 		}
 	}
-	metadata, _ := p.doc["metadata"].(object)
-	if id, _ := metadata["user_id"].(string); p.session == "" && id != "" {
+	if id, _ := obj(p.doc["metadata"])["user_id"].(string); p.session == "" && id != "" {
 		var user struct {
 			Session string `json:"session_id"`
 		}
@@ -147,20 +146,15 @@ func (p *prompt) identify(h http.Header) {
 }
 
 func (p *prompt) readTools() {
-	list, _ := p.doc["tools"].([]any)
-	for i, v := range list {
-		o, _ := v.(object)
+	for i, o := range objects(p.doc["tools"]) {
 		p.readTool(o)
 		if o["defer_loading"] != true { // the model sees it where a result refers to it
 			p.add(fmt.Sprintf("tools[%d]", i), "tools", -1, o)
 		}
 	}
-	items, _ := p.doc["input"].([]any)
-	for _, v := range items { // Codex' code mode, and tools that it has searched for
+	for _, v := range anys(p.doc["input"]) { // Codex' code mode, and tools that it has searched for
 		if o, _ := v.(object); o["type"] == "additional_tools" || o["type"] == "tool_search_output" {
-			more, _ := o["tools"].([]any)
-			for _, v := range more {
-				o, _ := v.(object)
+			for _, o := range objects(o["tools"]) {
 				p.readTool(o)
 			}
 		}
@@ -185,9 +179,7 @@ func (p *prompt) readTool(o object) {
 	}
 	t.name = cmp.Or(t.name, t.kind)
 	p.tools = append(p.tools, t)
-	inner, _ := o["tools"].([]any)
-	for _, v := range inner {
-		o, _ := v.(object)
+	for _, o := range objects(o["tools"]) {
 		one := tool{kind: text(o["type"]), name: text(o["name"]), namespace: t.name}
 		one.schema, _ = o["parameters"].(object)
 		p.tools = append(p.tools, one)
@@ -344,8 +336,7 @@ func (p *prompt) readMessages() *refusal {
 	if !ok || len(list) == 0 {
 		return invalid("messages", "messages: at least one message is required")
 	}
-	for i, v := range list {
-		m, _ := v.(object)
+	for i, m := range objects(list) {
 		role := text(m["role"])
 		if role != "user" && role != "assistant" && role != "system" {
 			return invalid("role", fmt.Sprintf("messages: Unexpected role %q. Allowed roles are \"user\" or \"assistant\"", role))
@@ -423,16 +414,14 @@ func (p *prompt) readChat() *refusal {
 	if !ok || len(list) == 0 {
 		return invalid("messages", "Invalid type for 'messages': expected an array of objects with at least one element.")
 	}
-	for i, v := range list {
-		m, _ := v.(object)
+	for i, m := range objects(list) {
 		p.add(fmt.Sprintf("messages[%d]", i), text(m["role"]), i, m)
 		p.last = ""
 		if text(m["role"]) == "user" {
 			p.last = plainText(m["content"])
 			p.first = firstOf(p.first, p.last)
 		}
-		calls, _ := m["tool_calls"].([]any)
-		for _, c := range calls {
+		for _, c := range anys(m["tool_calls"]) {
 			if c, ok := c.(object); ok {
 				p.name(text(c["id"]))
 			}
@@ -461,8 +450,7 @@ func (p *prompt) readResponses() *refusal {
 		p.add("input", "user", 0, object{"type": "message", "role": "user", "content": input})
 		p.first, p.last = input, input
 	case []any:
-		for i, v := range input {
-			o, _ := v.(object)
+		for i, o := range objects(input) {
 			role := text(o["role"])
 			b := p.add(fmt.Sprintf("input[%d]", i), role, i, o)
 			b.kind = cmp.Or(b.kind, "message")
@@ -484,11 +472,16 @@ func plainText(v any) string {
 		return s
 	}
 	var b strings.Builder
-	parts, _ := v.([]any)
-	for _, p := range parts {
+	for _, p := range anys(v) {
 		if o, ok := p.(object); ok {
 			b.WriteString(text(o["text"]))
 		}
 	}
 	return b.String()
+}
+
+// obj returns v if it is an object.
+func obj(v any) object {
+	o, _ := v.(object)
+	return o
 }

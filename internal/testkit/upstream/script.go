@@ -205,8 +205,7 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 		if p.format != nil {
 			a.text = string(encode(example(p.format)))
 		} else if t := p.pick(func(*tool) bool { return true }); t != nil && p.wants() {
-			input, _ := example(t.schema).(object)
-			a.calls = append(a.calls, call{id: fmt.Sprintf("call_side_%d", r.N), tool: t, input: input})
+			a.calls = append(a.calls, call{id: fmt.Sprintf("call_side_%d", r.N), tool: t, input: obj(example(t.schema))})
 			a.text, a.stop = "", "tool_use"
 		}
 	default:
@@ -328,10 +327,9 @@ func (t *tool) run(command string) (input object, raw string) {
 	if input == nil {
 		input = object{}
 	}
-	properties, _ := t.schema["properties"].(object)
 	if name == "commands" { // Cline
 		input[name] = []any{command}
-	} else if o, _ := properties[name].(object); name != "" && !has(o, "string") {
+	} else if o, _ := obj(t.schema["properties"])[name].(object); name != "" && !has(o, "string") {
 		input[name] = argv
 	} else {
 		input[firstOf(name, "command")] = command
@@ -349,8 +347,7 @@ func example(schema object) any {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list, ok := schema[key].([]any); ok && len(list) > 0 {
-			first, _ := list[0].(object)
-			return example(first)
+			return example(obj(list[0]))
 		}
 	}
 	switch {
@@ -371,10 +368,8 @@ func example(schema object) any {
 	}
 	out := object{}
 	properties, _ := schema["properties"].(object)
-	required, _ := schema["required"].([]any)
-	for _, name := range required {
-		o, _ := properties[text(name)].(object)
-		out[text(name)] = example(o)
+	for _, name := range anys(schema["required"]) {
+		out[text(name)] = example(obj(properties[text(name)]))
 	}
 	return out
 }

@@ -47,8 +47,7 @@ func checkThinking(p *prompt, m Model) *refusal {
 	}
 	drop := false
 	if t, ok := p.doc["thinking"].(object); ok {
-		binding, _ := t["block_binding"].(object)
-		drop = text(binding["prefix_mismatch_behavior"]) == "drop_block"
+		drop = text(obj(t["block_binding"])["prefix_mismatch_behavior"]) == "drop_block"
 	}
 	var before [16]byte
 	for i, b := range p.blocks {

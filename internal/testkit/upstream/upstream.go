@@ -33,6 +33,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // API is a wire format.
@@ -325,13 +327,11 @@ type object = map[string]any
 
 // encode returns the JSON of v: compact, keys sorted. Everything that is encoded here came from JSON or is plain data.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the vendors do not
-	if err := e.Encode(v); err != nil {
+	text, err := rawjson.Encode(v)
+	if err != nil {
 		panic("upstream: " + err.Error()) // a fault of this package
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return bytes.TrimSuffix(text, []byte("\n"))
 }
 
 // digest is a short name of parts, in hexadecimal.

@@ -37,10 +37,10 @@ func (f *File) Blocks() []Block {
 		}
 		for k := 1; k < len(r.Lines); k++ {
 			n := k - start
-			apart := !says(r.Lines[k-1].Text)
+			apart := !hasWord(r.Lines[k-1].Text)
 			text := r.Lines[k].Text
-			outer := text != "" && text[0] != ' ' && text[0] != '\t' && says(text)
-			if n >= leastLines && len(r.Lines)-k >= leastLines && outer && apart || n >= splitLines && apart && says(text) || n >= mostLines {
+			outer := text != "" && text[0] != ' ' && text[0] != '\t' && hasWord(text)
+			if n >= leastLines && len(r.Lines)-k >= leastLines && outer && apart || n >= splitLines && apart && hasWord(text) || n >= mostLines {
 				add(k)
 			}
 		}
@@ -68,7 +68,7 @@ func (b Block) trimmed() Block {
 	return b
 }
 
-// says reports whether a line has a letter or a digit.
-func says(s string) bool {
+// hasWord reports whether a line has a letter or a digit.
+func hasWord(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }

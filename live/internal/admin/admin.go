@@ -14,7 +14,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/control"
-	"github.com/condensehq/condense/internal/live/stats"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/live/internal/audit"
@@ -22,16 +21,16 @@ import (
 
 // A Pages serves the gateway's own pages, for administrators.
 type Pages struct {
-	Host     *condense.Host
-	Door     func() *access.Door
-	Orders   func() string // the secret of the user where no token is needed; empty for none
-	Desk     func() *control.Desk
-	Stats    func() stats.Stats
-	Now      func() time.Time
-	Log      func() *slog.Logger
-	Audit    func(what string, who tenant.Caller, more ...any)
-	Ready    func(context.Context) error // whether the store can be used
-	Draining func() bool
+	Host       *condense.Host
+	Door       func() *access.Door
+	Orders     func() string // the secret of the user where no token is needed; empty for none
+	Controller func() *control.Controller
+	Stats      func() any
+	Now        func() time.Time
+	Log        func() *slog.Logger
+	Audit      func(what string, who tenant.Caller, more ...any)
+	Ready      func(context.Context) error // whether the store can be used
+	Draining   func() bool
 }
 
 // Handler returns the handler of all pages. metrics and more may be nil.
@@ -62,7 +61,7 @@ func (p *Pages) ServeReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	err := p.Ready(ctx)
-	if err != nil && !errors.Is(err, store.ErrAway) {
+	if err != nil && !errors.Is(err, store.ErrUnavailable) {
 		plainly(w, http.StatusServiceUnavailable, "the store cannot be used")
 		return
 	}

@@ -33,7 +33,7 @@ func (p *Pages) control(own *http.ServeMux) {
 				return
 			}
 		}
-		d := p.Desk()
+		d := p.Controller()
 		all, err := d.Conversations(r.Context(), p.Now().Add(-since))
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
@@ -45,7 +45,7 @@ func (p *Pages) control(own *http.ServeMux) {
 		controlAnswer(w, map[string]any{"conversations": all})
 	})
 	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
-		d *control.Desk, c *control.Conversation,
+		d *control.Controller, c *control.Conversation,
 	) {
 		v, err := d.Show(r.Context(), c)
 		if err != nil {
@@ -55,7 +55,7 @@ func (p *Pages) control(own *http.ServeMux) {
 		controlAnswer(w, v)
 	}))
 	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
-		d *control.Desk, c *control.Conversation,
+		d *control.Controller, c *control.Conversation,
 	) {
 		plan, err := d.PlanUndo(c)
 		if err != nil {
@@ -68,7 +68,7 @@ func (p *Pages) control(own *http.ServeMux) {
 }
 
 // serveAction performs an action that a user asks for.
-func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.Desk, c *control.Conversation) {
+func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.Controller, c *control.Conversation) {
 	// Protects against web pages of another origin: they cannot send this type.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		controlFault(w, http.StatusUnsupportedMediaType, errors.New("send the header Content-Type: application/json"))
@@ -117,7 +117,7 @@ func (p *Pages) knows(r *http.Request) bool {
 }
 
 // ofUser is found for the gateway's user only; done says so.
-func (p *Pages) ofUser(done string, f func(http.ResponseWriter, *http.Request, *control.Desk, *control.Conversation)) http.HandlerFunc {
+func (p *Pages) ofUser(done string, f func(http.ResponseWriter, *http.Request, *control.Controller, *control.Conversation)) http.HandlerFunc {
 	next := p.found(f)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.knows(r) {
@@ -143,9 +143,9 @@ func (p *Pages) withhold(r *http.Request, c *control.Conversation) {
 }
 
 // found returns a handler that calls f with the conversation named in the path.
-func (p *Pages) found(f func(http.ResponseWriter, *http.Request, *control.Desk, *control.Conversation)) http.HandlerFunc {
+func (p *Pages) found(f func(http.ResponseWriter, *http.Request, *control.Controller, *control.Conversation)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		d := p.Desk()
+		d := p.Controller()
 		all, err := d.Conversations(r.Context(), time.Time{})
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))

@@ -107,7 +107,7 @@ func Read(r *http.Request, usual, most int64, h *Hold, enter func(size int64) (l
 		}
 		return b, leave, nil
 	}
-	if err = grow(size); err != nil { // without a turn: the body that has the room may wait for one
+	if err = grow(size); err != nil { // without a turn: the body that has the capacity may wait for one
 		return nil, leave, err
 	}
 	out := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))

@@ -14,15 +14,15 @@ import (
 // A Budget limits the bytes of bodies and frames that are held at the same time. They are counted as they arrive,
 // whatever length was announced. Its methods are safe for concurrent use.
 type Budget struct {
-	room     int64
+	capacity int64
 	stall    time.Duration
 	patience time.Duration
 
 	mu    sync.Mutex
 	used  int64
-	owned map[string]int64 // by payer
+	owned map[string]int64 // by tenant
 	holds []*Hold          // in order of arrival
-	over  *Hold            // the one that may exceed the room; nil for none
+	over  *Hold            // the one that may exceed the capacity; nil for none
 	freed chan struct{}    // closed when bytes are given back
 	given time.Time        // when that was
 	burst func()           // ends a burst; nil if there is none
@@ -30,9 +30,9 @@ type Budget struct {
 
 // A Hold is the share of one body. A nil Hold counts nothing.
 type Hold struct {
-	of    *Budget
-	payer string
-	cut   func()
+	of     *Budget
+	tenant string
+	stop   func()
 
 	size    int64
 	moved   time.Time // of the last growth, or the last bytes that came
@@ -40,40 +40,40 @@ type Hold struct {
 	wants   int64 // bytes that it waits for
 }
 
-// ErrFull means that there was no room for a body in time.
+// ErrFull means that there was no capacity for a body in time.
 var ErrFull = errors.New("the gateway holds as many bytes of requests as it may")
 
 const (
-	// Small is the size in bytes up to which a body never waits for room. It still counts.
+	// Small is the size in bytes up to which a body never waits for capacity. It still counts.
 	Small = 256 << 10
-	// LongestRoom is how long a body waits for room while nobody gives any back: as long as others come to their end, so will it.
-	LongestRoom = 30 * time.Second
-	// stalled is the time after which a body that does not move is cut if others wait for room.
+	// LongestWait is how long a body waits for capacity while nobody gives any back: as long as others come to their end, so will it.
+	LongestWait = 30 * time.Second
+	// stalled is the time after which a body that does not move is stopped if others wait for capacity.
 	stalled = 10 * time.Second
-	// A burst begins above one share of the room, and is over below another.
+	// A burst begins above one share of the capacity, and is over below another.
 	burstBegins, burstEnds = 16, 64
 	afterBurst             = time.Second
-	// payers share the room so that one of them gets at most three quarters of it.
-	payerShare, payerShares = 3, 4
+	// tenants share the capacity so that one of them gets at most three quarters of it.
+	tenantShare, tenantShares = 3, 4
 )
 
-// NewBudget returns a budget with room for so many bytes. One body at a time may exceed it, so that a body that has
-// come in part can always come to its end. Patience is how long a body waits while no room is given back: 0 without end.
-func NewBudget(room int64, patience time.Duration) *Budget {
-	return &Budget{room: room, stall: stalled, patience: patience, owned: map[string]int64{}, freed: make(chan struct{})}
+// NewBudget returns a budget with capacity for so many bytes. One body at a time may exceed it, so that a body that has
+// come in part can always come to its end. Patience is how long a body waits while no capacity is given back: 0 without end.
+func NewBudget(capacity int64, patience time.Duration) *Budget {
+	return &Budget{capacity: capacity, stall: stalled, patience: patience, owned: map[string]int64{}, freed: make(chan struct{})}
 }
 
-// Open returns the share of a body that will be read. The function cut ends the reading. It is called, perhaps
-// repeatedly, if the body does not move while others wait for room.
-func (b *Budget) Open(payer string, cut func()) *Hold {
-	h := &Hold{of: b, payer: payer, cut: cut, reading: true, moved: time.Now()}
+// Open returns the share of a body that will be read. The function stop ends the reading. It is called, perhaps
+// repeatedly, if the body does not move while others wait for capacity.
+func (b *Budget) Open(tenant string, stop func()) *Hold {
+	h := &Hold{of: b, tenant: tenant, stop: stop, reading: true, moved: time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.holds = append(b.holds, h)
 	return h
 }
 
-// Grow adds n bytes to a share. It waits for room in the order of [Budget.Open], until ctx ends or no room has been given back for a time;
+// Grow adds n bytes to a share. It waits for capacity in the order of [Budget.Open], until ctx ends or no capacity has been given back for a time;
 // then the error wraps [ErrFull].
 func (h *Hold) Grow(ctx context.Context, n int64) error {
 	if h == nil {
@@ -121,38 +121,38 @@ func (b *Budget) grow(h *Hold, n int64) (freed <-chan struct{}, ok bool) {
 	defer b.mu.Unlock()
 	if h.size+n > Small && !b.admits(h, n) {
 		h.wants = n
-		b.cutStalled()
+		b.stopStalled()
 		return b.freed, false
 	}
 	h.wants, h.moved = 0, time.Now()
 	h.size += n
 	b.used += n
-	b.owned[h.payer] += n
-	if b.patience > 0 && b.burst == nil && b.used > b.room/burstBegins {
+	b.owned[h.tenant] += n
+	if b.patience > 0 && b.burst == nil && b.used > b.capacity/burstBegins {
 		b.burst = Burst()
 	}
 	return nil, true
 }
 
-// admits reports whether n more bytes of h have room for which no earlier body waits, or h may exceed it, as the first of those
+// admits reports whether n more bytes of h have capacity for which no earlier body waits, or h may exceed it, as the first of those
 // that wait.
 func (b *Budget) admits(h *Hold, n int64) bool {
-	most, first := b.room/payerShares*payerShare, true
-	room := b.used+n <= b.room && b.owned[h.payer]+n <= most
+	most, first := b.capacity/tenantShares*tenantShare, true
+	fits := b.used+n <= b.capacity && b.owned[h.tenant]+n <= most
 	for _, o := range b.holds[:max(0, slices.Index(b.holds, h))] {
 		if o.wants > 0 {
 			first = false
-			room = room && o.payer != h.payer && b.owned[o.payer]+o.wants > most
+			fits = fits && o.tenant != h.tenant && b.owned[o.tenant]+o.wants > most
 		}
 	}
-	if !room && first && b.over == nil {
+	if !fits && first && b.over == nil {
 		b.over = h
 	}
-	return room || b.over == h
+	return fits || b.over == h
 }
 
-// cutStalled cuts the body that has not moved for the longest time, if that is too long.
-func (b *Budget) cutStalled() {
+// stopStalled stops the body that has not moved for the longest time, if that is too long.
+func (b *Budget) stopStalled() {
 	var last *Hold
 	for _, h := range b.holds {
 		if h.reading && h.wants == 0 && time.Since(h.moved) > b.stall && (last == nil || h.moved.Before(last.moved)) {
@@ -160,7 +160,7 @@ func (b *Budget) cutStalled() {
 		}
 	}
 	if last != nil {
-		go last.cut()
+		go last.stop()
 	}
 }
 
@@ -195,15 +195,15 @@ func (h *Hold) Close() {
 	}
 	b.holds = slices.Delete(b.holds, i, i+1)
 	b.used -= h.size
-	if b.owned[h.payer] -= h.size; b.owned[h.payer] == 0 {
-		delete(b.owned, h.payer)
+	if b.owned[h.tenant] -= h.size; b.owned[h.tenant] == 0 {
+		delete(b.owned, h.tenant)
 	}
 	if b.over == h {
 		b.over = nil
 	}
 	b.given = time.Now()
 	b.wake()
-	if b.burst != nil && b.used < b.room/burstEnds {
+	if b.burst != nil && b.used < b.capacity/burstEnds {
 		b.burst()
 		b.burst = nil
 	}

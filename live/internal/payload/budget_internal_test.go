@@ -23,12 +23,12 @@ import (
 	"github.com/condensehq/condense/internal/testkit"
 )
 
-// However many bodies come at the same time, each comes to its end, and no more is held than the room and one body.
+// However many bodies come at the same time, each comes to its end, and no more is held than the capacity and one body.
 func TestBodiesThatComeTogetherAllArrive(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		const room = 4 * Small
-		b := NewBudget(room, LongestRoom)
-		most := int64(rapid.IntRange(1, 3*room).Draw(rt, "largest"))
+		const capacity = 4 * Small
+		b := NewBudget(capacity, LongestWait)
+		most := int64(rapid.IntRange(1, 3*capacity).Draw(rt, "largest"))
 		sizes := rapid.SliceOfN(rapid.Int64Range(0, most), 1, 12).Draw(rt, "sizes")
 		var all sync.WaitGroup
 		for i, size := range sizes {
@@ -36,11 +36,11 @@ func TestBodiesThatComeTogetherAllArrive(t *testing.T) {
 			all.Go(func() {
 				defer h.Close()
 				r := &http.Request{Body: io.NopCloser(bytes.NewReader(make([]byte, size))), ContentLength: size - int64(rand.IntN(2))*(size+1)}
-				body, _, err := Read(r.WithContext(t.Context()), 4*room, 4*room, h, func(int64) func() { return func() {} })
+				body, _, err := Read(r.WithContext(t.Context()), 4*capacity, 4*capacity, h, func(int64) func() { return func() {} })
 				if err != nil || int64(len(body.Raw)) != size {
 					t.Errorf("%v", err)
 				}
-				if held, _ := b.Held(); held > room+2*most+int64(len(sizes))*Small {
+				if held, _ := b.Held(); held > capacity+2*most+int64(len(sizes))*Small {
 					t.Errorf("%d bytes are held", held)
 				}
 			})
@@ -52,13 +52,13 @@ func TestBodiesThatComeTogetherAllArrive(t *testing.T) {
 	})
 }
 
-// A body that has stalled is cut when another one needs its room, and not before.
+// A body that has stalled is cut when another one needs its capacity, and not before.
 func TestStalledBodyMakesRoom(t *testing.T) {
-	b := NewBudget(4*Small, LongestRoom)
+	b := NewBudget(4*Small, LongestWait)
 	b.stall = 0
 	var cut atomic.Bool
 	stalls := b.Open("a", nil)
-	stalls.cut = func() {
+	stalls.stop = func() {
 		cut.Store(true)
 		stalls.Close()
 	}
@@ -71,7 +71,7 @@ func TestStalledBodyMakesRoom(t *testing.T) {
 		t.Fatalf("%v, cut %t", err, cut.Load())
 	}
 	first.arrived(true)
-	b.over = first // nobody may exceed the room
+	b.over = first // nobody may exceed the capacity
 	next := b.Open("b", func() {})
 	defer next.Close()
 	if err := next.Grow(t.Context(), 2*Small); err != nil || !cut.Load() {
@@ -80,7 +80,7 @@ func TestStalledBodyMakesRoom(t *testing.T) {
 	ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if err := next.Grow(ended, 4*Small); !errors.Is(err, ErrFull) {
-		t.Errorf("there is room for everything: %v", err)
+		t.Errorf("there is capacity for everything: %v", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestDecompressionTakesWhatTheTextNeeds(t *testing.T) {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		b := NewBudget(128<<20, LongestRoom)
+		b := NewBudget(128<<20, LongestWait)
 		h := b.Open("a", func() {})
 		var waits []int64
 		enter := func(n int64) func() {
@@ -157,7 +157,7 @@ func TestDecompressionTakesWhatTheTextNeeds(t *testing.T) {
 		if used := after.TotalAlloc - before.TotalAlloc; used > usual*3/2 {
 			t.Errorf("%d bytes: %d were allocated", size, used)
 		}
-		// It is measured, then filled, each in a turn that ends before the next wait: nobody waits for room inside a turn.
+		// It is measured, then filled, each in a turn that ends before the next wait: nobody waits for capacity inside a turn.
 		if turns := []int64{mostWindow, -mostWindow, mostWindow, -mostWindow, usual}; want && !slices.Equal(waits, turns) || !want && len(waits) != 4 {
 			t.Errorf("%d bytes: turns %v", size, waits)
 		}
@@ -181,7 +181,7 @@ func TestAnnouncedBodyIsCopiedOnce(t *testing.T) {
 // A frame that has come already is not copied, and counts once.
 func TestFrameIsNotCopied(t *testing.T) {
 	text := []byte(`{"model":"m"}`)
-	h := NewBudget(4*Small, LongestRoom).Open("a", func() {})
+	h := NewBudget(4*Small, LongestWait).Open("a", func() {})
 	r := &http.Request{Body: Once(text), ContentLength: int64(len(text))}
 	r.Body = Patiently(r, nil, time.Minute)
 	body, _, err := Read(r.WithContext(t.Context()), 1<<20, 1<<20, h, func(int64) func() { return func() {} })
@@ -193,7 +193,7 @@ func TestFrameIsNotCopied(t *testing.T) {
 // Room is given in the order in which bodies have come, between those that wait for the same; a caller that has used up its own
 // share does not keep others from theirs. Nobody gives up while others come to their end.
 func TestRoomIsGivenInOrder(t *testing.T) {
-	b := NewBudget(8*Small, LongestRoom)
+	b := NewBudget(8*Small, LongestWait)
 	holder := b.Open("a", func() {})
 	if err := holder.Grow(t.Context(), 6*Small); err != nil { // all that one caller may have
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestRoomIsGivenInOrder(t *testing.T) {
 		b.mu.Unlock()
 		if h.Close(); i < len(bodies) {
 			if next := <-got; next != i {
-				t.Fatalf("body %d has room before body %d", next, i)
+				t.Fatalf("body %d has capacity before body %d", next, i)
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func TestBurstPressesTheCollector(t *testing.T) {
 		return !pressed.on
 	})
 	usual := percent()
-	b := NewBudget(128<<20, LongestRoom)
+	b := NewBudget(128<<20, LongestWait)
 	h := b.Open("a", func() {})
 	if err := h.Grow(t.Context(), 32<<20); err != nil {
 		t.Fatal(err)

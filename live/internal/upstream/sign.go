@@ -15,10 +15,6 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// A Signer signs a request to an upstream in place of its client: it sets headers. The hash is that of the body, a
-// SHA-256 in hexadecimal. It is called for every request, from several goroutines.
-type Signer func(r *http.Request, hash string) error
-
 // ofCalls are the headers of a signed request that are the client's. All others stay here: its own signature holds only for the
 // host that it called, and who signs must know what is asked.
 var ofCalls = []string{"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent", "Anthropic-Beta", "Traceparent", "Tracestate"}

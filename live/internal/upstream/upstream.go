@@ -30,9 +30,10 @@ type Upstream struct {
 	// After this idle time, the vendor may have closed a connection without the gateway's knowledge.
 	Stale time.Duration
 
-	Compaction Compaction
-	IsVendors  bool   // the address is a vendor's own
-	Sign       Signer // nil: requests are sent as their clients have signed them
+	IsVendors bool // the address is a vendor's own
+	// Sign signs a request in place of its client: it sets headers. The hash is that of the body, a SHA-256 in hexadecimal. It is
+	// called for every request, from several goroutines. Nil: requests are sent as their clients have signed them.
+	Sign func(r *http.Request, hash string) error
 }
 
 // The protocols of upstreams.
@@ -232,19 +233,6 @@ func (u *Upstream) Refuses(c wire.Credential) bool {
 
 // issuers lists, by protocol, the vendors whose cloud credentials an upstream on the user's own host accepts.
 var issuers = map[string][]wire.Vendor{speaksGemini: {wire.Google}, speaksVertex: {wire.Google}, SpeaksBedrock: {wire.Amazon}}
-
-// Compaction selects who answers an agent that asks its vendor to compact the conversation, as Codex does: with a
-// compaction_trigger at the end of a request of the Responses API, or at /v1/responses/compact.
-type Compaction string
-
-// The values of Compaction. With [CompactAuto], the default, the gateway asks the upstream first and answers itself if
-// the upstream refuses or does not compact. If the upstream is not a vendor's own host, its answer is held back until
-// a compaction is seen in it.
-const (
-	CompactAuto     Compaction = "auto"
-	CompactUpstream Compaction = "upstream" // the upstream answers, whatever its answer is
-	CompactGateway  Compaction = "gateway"  // the upstream is not asked
-)
 
 // Reason returns an error of the transport without the URL, which may hold a key, and without data from the vendor,
 // which may be conversation text.

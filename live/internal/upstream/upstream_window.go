@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -11,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/condensehq/condense/internal/live/stats"
 )
 
 // Nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
@@ -40,44 +39,62 @@ const mostTokensOfModel = 100_000_000 // more than any model takes
 const usualContext = 4096
 
 // AskWindow asks the server for the window of a model, with the endpoints of llama.cpp, Ollama, LM Studio, vLLM and
-// SGLang in turn. It sends no credentials. It returns 0 if none of them answers.
-func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, from string) {
+// SGLang in turn. It sends no credentials. It returns 0 if none of them answers; usual says that the server told none, and
+// has the one that its kind usually has.
+func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, usual bool) {
 	var props struct {
 		Settings struct {
 			Context int `json:"n_ctx"`
 		} `json:"default_generation_settings"`
 	}
 	if u.asks(ctx, http.MethodGet, "/props", nil, &props); props.Settings.Context > 0 {
-		return props.Settings.Context, stats.WindowServer
+		return props.Settings.Context, false
 	}
-	if tokens, from = u.askOllama(ctx, model); tokens > 0 {
-		return tokens, from
-	}
-	var listed struct {
-		Data []struct {
-			ID     string
-			Loaded int `json:"loaded_context_length"` // LM Studio
-			Most   int `json:"max_model_len"`         // vLLM, SGLang
-		}
+	if tokens, usual = u.askOllama(ctx, model); tokens > 0 {
+		return tokens, usual
 	}
 	for _, path := range []string{"/api/v0/models", "/v1/models"} {
-		listed.Data = nil
-		u.asks(ctx, http.MethodGet, path, nil, &listed)
-		for _, m := range listed.Data {
-			if n := max(m.Loaded, m.Most); m.ID == model && n > 0 {
-				return n, stats.WindowServer
-			}
+		var listed List
+		if u.asks(ctx, http.MethodGet, path, nil, &listed); listed.Windows()[model] > 0 {
+			return listed.Windows()[model], false
 		}
 	}
-	return 0, ""
+	return 0, false
 }
+
+// A List is an answer with the models of a vendor or server.
+type List struct{ Data, Models []listed }
+
+type listed struct {
+	ID, Name  string
+	Loaded    int `json:"loaded_context_length"` // LM Studio
+	Most      int `json:"max_model_len"`         // vLLM, SGLang
+	Context   int `json:"context_length"`        // OpenRouter
+	Groq      int `json:"context_window"`
+	Anthropic int `json:"max_input_tokens"`
+	Gemini    int `json:"inputTokenLimit"`
+}
+
+// Windows returns the windows that the list tells, by model.
+func (l *List) Windows() map[string]int {
+	all := map[string]int{}
+	for _, m := range slices.Concat(l.Data, l.Models) {
+		n, name := cmp.Or(m.Loaded, m.Most, m.Context, m.Groq, m.Anthropic, m.Gemini), cmp.Or(m.ID, strings.TrimPrefix(m.Name, "models/"))
+		if n > 0 && n < mostTokensOfModel && all[name] == 0 && len(all) < mostListed {
+			all[name] = n
+		}
+	}
+	return all
+}
+
+const mostListed = 2000
 
 // askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
 // if the server is not Ollama or does not have the model.
-func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, from string) {
+func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, usual bool) {
 	ask, err := json.Marshal(map[string]string{"model": model})
 	if err != nil {
-		return 0, ""
+		return 0, false
 	}
 	var shown struct {
 		Parameters string
@@ -91,7 +108,7 @@ func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, fro
 		}
 	}
 	if trained == 0 && shown.Parameters == "" {
-		return 0, ""
+		return 0, false
 	}
 	var running struct {
 		Models []struct {
@@ -106,17 +123,17 @@ func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, fro
 	}
 	for _, m := range running.Models {
 		if (m.Name == tagged || m.Model == tagged) && m.Context > 0 {
-			return m.Context, stats.WindowServer
+			return m.Context, false
 		}
 	}
 	for lines := bufio.NewScanner(strings.NewReader(shown.Parameters)); lines.Scan(); {
 		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "num_ctx" {
 			if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
-				return least(n, trained), stats.WindowServer
+				return least(n, trained), false
 			}
 		}
 	}
-	return least(usualContext, trained), stats.WindowUsual
+	return least(usualContext, trained), true
 }
 
 // least returns the smaller of n and known, or n if known is 0.

@@ -274,7 +274,7 @@ macro_rules! export {
     ($strategy:expr) => {
         #[no_mangle]
         pub extern "C" fn alloc(size: usize) -> *mut u8 {
-            condense::give_memory(size)
+            condense::alloc(size)
         }
         #[no_mangle]
         pub extern "C" fn describe() -> u64 {
@@ -288,11 +288,11 @@ macro_rules! export {
 }
 
 // An instance lives for one call, so nothing needs to be freed.
-pub fn give_memory(size: usize) -> *mut u8 {
+pub fn alloc(size: usize) -> *mut u8 {
     Box::leak(vec![0u8; size].into_boxed_slice()).as_mut_ptr()
 }
 
-fn give(b: Vec<u8>) -> u64 {
+fn export(b: Vec<u8>) -> u64 {
     let b = Box::leak(b.into_boxed_slice());
     (b.as_ptr() as u64) << 32 | b.len() as u64
 }
@@ -312,7 +312,7 @@ pub fn describe(s: &Strategy) -> u64 {
     for a in s.abilities {
         bytes(&mut b, 6, a.as_bytes());
     }
-    give(b)
+    export(b)
 }
 
 pub fn serve(s: &Strategy, data: &[u8]) -> u64 {
@@ -322,7 +322,7 @@ pub fn serve(s: &Strategy, data: &[u8]) -> u64 {
         None => fail(3, "the call cannot be decoded"),
     };
     match (s.condense)(&call) {
-        Ok(edit) => give(edit.0),
+        Ok(edit) => export(edit.0),
         Err(text) => fail(9, &text),
     }
 }

@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
-	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // Codec is the format.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // findBranch marks the lines of the conversation.

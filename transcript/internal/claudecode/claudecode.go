@@ -28,11 +28,12 @@ package claudecode
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
 )
@@ -48,10 +49,23 @@ var Codec = codec.Codec{
 	Convert: convertFile,
 }
 
-// detect looks for a line with a message, or one of a kind that only Claude
+// Array is the format of claude -p --output-format json --verbose, and of programs that keep the lines of a session as one array.
+var Array = codec.Codec{
+	Name: "claudecode-array", Doc: "Claude Code's lines as a JSON array", Tool: "Claude Code as a JSON array",
+	Vendor: codec.Anthropic, Read: read,
+	Detect: func(data []byte) bool {
+		return isArray(data) && detectIn(rawjson.Elements(data[rawjson.SkipSpace(data, 0):]))
+	},
+}
+
+func isArray(data []byte) bool { return rawjson.IsArray(data[rawjson.SkipSpace(data, 0):]) }
+
+func detect(data []byte) bool { return detectIn(jsonl.Head(data, 100)) }
+
+// detectIn looks for a line with a message, or one of a kind that only Claude
 // Code writes.
-func detect(data []byte) bool {
-	for raw := range jsonl.Head(data, 100) {
+func detectIn(lines iter.Seq[[]byte]) bool {
+	for raw := range lines {
 		var kind string
 		var message, uuid, leaf, session bool
 		for k, v := range rawjson.Fields(raw) {

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A sessionLine is the relevant part of a line of a session.
@@ -67,7 +67,11 @@ func (s *sessionFile) superseded(i int) bool {
 }
 
 func parseSession(data []byte) (*sessionFile, error) {
-	all, warnings, err := jsonl.Rows(data)
+	rows := jsonl.Rows
+	if isArray(data) {
+		rows = jsonl.Array
+	}
+	all, warnings, err := rows(data)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +114,9 @@ func (l *sessionLine) parse(r jsonl.Row) {
 		case "logicalParentUuid":
 			l.logical = rawjson.Text(v)
 		case "isSidechain":
-			l.sidechain = rawjson.IsTrue(v)
+			l.sidechain = l.sidechain || rawjson.IsTrue(v)
+		case "parent_tool_use_id": // in what claude -p prints
+			l.sidechain = l.sidechain || rawjson.IsString(v)
 		case "isCompactSummary":
 			l.summary = rawjson.IsTrue(v)
 		case "isMeta":

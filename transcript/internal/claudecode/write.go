@@ -6,9 +6,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
 )

@@ -26,14 +26,14 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/codec/items"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/items"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // none is not an index.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/items"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/items"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
 

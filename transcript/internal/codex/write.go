@@ -7,10 +7,10 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/convert"
+	"github.com/condensehq/condense/internal/codec/items"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/convert"
-	"github.com/condensehq/condense/transcript/internal/items"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
 )

@@ -5,8 +5,8 @@ import (
 	"bytes"
 
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
 )
 
 // Codec is the format.

@@ -21,12 +21,12 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // Codec is the format.
@@ -203,6 +203,15 @@ func geminiPart(raw []byte) []core.Part {
 			return []core.Part{call(v)}
 		case key == "functionResponse" && rawjson.IsString(rawjson.Field(v, "id")):
 			content, failed := responseContent(rawjson.Field(v, "response"))
+			for medium := range rawjson.Elements(rawjson.Field(v, "parts")) {
+				for _, p := range geminiPart(medium) {
+					switch p.(type) {
+					case core.Image, core.Opaque:
+						content = append(content, p)
+					default:
+					}
+				}
+			}
 			return []core.Part{core.ToolResult{CallID: rawjson.Text(rawjson.Field(v, "id")), Content: content, IsError: failed}}
 		case key == "inlineData":
 			mime := rawjson.Text(rawjson.Field(v, "mimeType"))

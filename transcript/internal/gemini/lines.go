@@ -8,11 +8,11 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A session as a log has a line for every event:

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A Row is a line of a JSONL file that holds a JSON object.
@@ -17,6 +17,21 @@ type Row struct {
 	Raw  []byte // without white space around it
 	At   int    // where it begins in the file
 	Line int    // the first is 1
+}
+
+// Array returns the objects of data, a JSON array of what a file of lines has.
+func Array(data []byte) (all []Row, _ []codec.Warning, err error) {
+	if bad := syntax.Validate(data); bad != nil {
+		return nil, nil, bad
+	}
+	for raw := range rawjson.Elements(data[rawjson.SkipSpace(data, 0):]) {
+		at := rawjson.Offset(data, raw)
+		if !rawjson.IsObject(raw) {
+			return nil, nil, &syntax.Error{Offset: at, Found: syntax.Describe(raw), Want: "an array of objects"}
+		}
+		all = append(all, Row{Raw: raw, At: at, Line: 1 + bytes.Count(data[:at], []byte("\n"))})
+	}
+	return all, nil, nil
 }
 
 // Rows returns the objects of data, which has one on every line. Programs append to such

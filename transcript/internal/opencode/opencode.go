@@ -23,11 +23,11 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // Codec is the format.

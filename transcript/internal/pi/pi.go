@@ -22,12 +22,12 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/blocks"
-	"github.com/condensehq/condense/transcript/internal/codec"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // Codec is the format.
@@ -43,6 +43,9 @@ var Codec = codec.Codec{
 
 func detectPi(data []byte) bool {
 	for raw := range jsonl.Head(data, 1) {
+		if rawjson.Text(rawjson.Field(raw, "type")) == "title" { // oh-my-pi keeps room for it before the first line of pi
+			return rawjson.Field(raw, "pad") != nil
+		}
 		return rawjson.Text(rawjson.Field(raw, "type")) == "session" && rawjson.IsString(rawjson.Field(raw, "id")) && rawjson.IsString(rawjson.Field(raw, "cwd"))
 	}
 	return false

@@ -6,7 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/internal/codec"
 )
 
 // fromTags returns the condensations that are in tags but have no record: Roo made them since the journal was last

@@ -5,7 +5,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/transcript/internal/codec"
+	"github.com/condensehq/condense/internal/codec"
 )
 
 // A conversation is a parsed file.

@@ -9,9 +9,9 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/convert"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/convert"
 )
 
 // write writes every message of the journal, with tags that make Roo send the view:

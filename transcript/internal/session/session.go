@@ -8,9 +8,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript/internal/codec"
-	"github.com/condensehq/condense/transcript/internal/syntax"
 )
 
 // A Reader collects the messages of a session in which a record can be several messages,

@@ -181,6 +181,14 @@ func resolve(path string) (string, error) {
 	return "", errors.New("too many links")
 }
 
+// Quote returns a word as a shell reads it.
+func Quote(w string) string {
+	if w == "" || strings.ContainsAny(w, " \t\n\"'\\${}()[]<>|&;*?!`#~") {
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return w
+}
+
 // FromHome writes a path with ~ for the home folder.
 func FromHome(path string) string {
 	dir, err := os.UserHomeDir()

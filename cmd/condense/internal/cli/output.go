@@ -43,7 +43,7 @@ func (a *App) Output(path, like string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{file: file, zip: strings.HasSuffix(path, ".gz") || SameFile(path, like) && compressed(path)}
+	o := &Output{file: file, zip: strings.HasSuffix(path, ".gz") || SameFile(path, like) && BeginsWith(path, gzipMagic)}
 	if file.Old() != nil {
 		// A journal that a running program writes to must not be replaced. Where files cannot
 		// be locked, no program holds a lock.
@@ -169,7 +169,7 @@ func (r *Rewriting) openJournal() error {
 	switch {
 	case errors.Is(err, history.ErrInUse):
 		return inUse(r.In)
-	case err != nil && compressed(r.In):
+	case err != nil && BeginsWith(r.In, gzipMagic):
 		return fmt.Errorf("%s: cannot append to a compressed journal; decompress it first, or write to another file with -o", r.In)
 	case err != nil:
 		return err
@@ -178,15 +178,18 @@ func (r *Rewriting) openJournal() error {
 	return nil
 }
 
-func compressed(path string) bool {
+const gzipMagic = "\x1f\x8b"
+
+// BeginsWith reports whether a file can be read and begins so.
+func BeginsWith(path, magic string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	magic := make([]byte, 2)
-	_, err = io.ReadFull(f, magic)
-	return err == nil && string(magic) == "\x1f\x8b"
+	begin := make([]byte, len(magic))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == magic
 }
 
 // Finish writes the document, unless the change is in the journal already.

@@ -2,7 +2,9 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"io"
 	"strings"
@@ -70,11 +72,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func root(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "condense",
-		Short: "Shorten conversations with language models, losing nothing",
-		Long: `condense shortens recorded conversations between users, language models and their tools, so that the work can go
-on when the context window is nearly full. It reads and writes the files of other tools. Only providers that call a
-language model need a key and a network; they report the cost first.`,
+		Use:           "condense",
+		Short:         "Shorten conversations with language models, losing nothing",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cli.UnknownCommand,
@@ -94,6 +93,7 @@ language model need a key and a network; they report the cost first.`,
 	root.AddCommand(servecmd.Commands(a)...)
 	root.AddCommand(configcmd.Commands(a)...)
 	root.AddCommand(plugincmd.Command(a), plugincmd.BuildCommand(a), a.VersionCommand(), manCommand(root))
+	explain(root)
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for name := range strings.FieldsSeq(g.commands) {
@@ -103,6 +103,25 @@ language model need a key and a network; they report the cost first.`,
 		}
 	}
 	return root
+}
+
+// helpText has a section for each command that says more of itself than its name and flags do: what it does, and below "Examples:" how
+// it is called.
+//
+//go:embed help.txt
+var helpText string
+
+// explain gives the commands their sections of the help.
+func explain(root *cobra.Command) {
+	for section := range strings.SplitSeq(strings.TrimPrefix(helpText, "=== "), "\n=== ") {
+		name, text, _ := strings.Cut(section, "\n")
+		cmd, _, err := root.Find(strings.Fields(name)[1:])
+		if err != nil || cmd.CommandPath() != name {
+			panic("help.txt: there is no command " + name)
+		}
+		long, examples, _ := strings.Cut(text, "Examples:\n")
+		cmd.Long, cmd.Example = cmp.Or(cmd.Long, strings.TrimSpace(long)), strings.TrimRight(examples, "\n")
+	}
 }
 
 // groups are the commands by purpose, as condense --help lists them.

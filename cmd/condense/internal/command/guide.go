@@ -137,7 +137,7 @@ func find(a *cli.App) (agent, folder string, paths, large []string) {
 
 // typed returns a path for a shell, from ~ if that needs no quotes.
 func typed(path string) string {
-	if q := comparecmd.Quote(path); q != path {
+	if q := cli.Quote(path); q != path {
 		return q
 	}
 	return cli.FromHome(path)

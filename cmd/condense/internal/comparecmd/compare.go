@@ -20,7 +20,6 @@ import (
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/resolver"
-	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -52,48 +51,7 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare [PATH]...",
 		Short: "Compare strategies on recorded sessions",
-		Long: `compare cuts recorded sessions where they would have overflowed, lets every strategy condense the messages
-before the cut, and measures the result against what the agent used afterwards. PATH is a transcript, a
-folder of them or a pattern. The default, demo:, is the small sessions that come with the program.
-canaries:PATH plants rules, facts and wishes in the sessions and counts the surviving ones, round by round;
-canaries2:PATH plants texts of another author. evidence:PATH is conversations with questions and the messages
-that answer them; the surviving share of those messages is measured.
-
-A strategy is, with commas between several:
-  NAME              a provider of the configuration, or a strategy with its default settings
-  NAME/PRESET       a strategy with a preset or a mode: smart/balanced, slidingwindow/half
-  NAME{JSON}        a strategy with settings
-  NAME+NAME         one after the other
-  profile:NAME      the chain of a profile
-  mode:NAME         the chain of a mode
-  recorded          the agent's own compaction, where a session records one (--budgets real)
-  LABEL=...         any of these under another name
-  all               every preset of the built-in strategies that needs no language model, and masking
-                    of as many old results as the budget requires
-Truncation follows each of them, as in use. bare:NAME leaves it out. NAME~OTHER has the size that OTHER,
-earlier in the list, leaves as its budget. LABEL=external["program","argument"] is a program of others: it reads
-{"messages","tokens","budget"} as JSON from its input, messages as Anthropic's API has them, and writes
-{"messages"}. Its output is measured whether or not it is valid.
-
-With --reader, a model writes questions about each session, other calls answer them from every strategy's result, and the
-first model grades the answers without knowing their strategy. The cost is printed first. Strategies that name no model
-have the reader's. The default is smart/balanced,headtail,recorded,native,handover. With recorded among
-them, a session that records a compaction is cut there. Readers of a view with numbers may --recall.
-
-With --replay, sessions are played whole, turn by turn, under policies: untouched, recorded, roo, or a strategy with
-settings after @, such as smart/balanced@threshold=60 or smart/balanced@money@floor=60000. docs/comparing.md lists
-them.`,
-		Example: `  condense compare demo:
-  condense compare ~/.claude/projects/ours --strategies smart/balanced,slidingwindow --windows 128k
-  condense compare sessions/ --strategies profile:code,smart/aggressive --output html >report.html
-  condense compare sessions/ --replay --prices claude-opus-5-5
-  condense compare sessions/ --against base.json --fail-on 'recall<-0.03'
-  condense compare sessions/ --strategies ours,smart/balanced --against smart/balanced --fail-on 'recall<-0.02,failed>0'
-  condense compare sessions/ --reader cheap --author strong --recall 5k --strategies smart,slidingwindow
-  condense compare canaries:sessions/ --strategies smart/balanced,slidingwindow --budgets 20%
-  condense compare evidence:outside/ --strategies bare:smart/balanced,slidingwindow --budgets 10%,25%
-  condense compare sessions/ --mode-of 'reviews=review' --mode-of '*=code' --write-modes modes.yaml`,
-		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
 	c.sharedFlags(cmd)
 	c.others.add(cmd)
@@ -180,15 +138,9 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	if err := agree(a, cmd, c, items, set.Strategies, opts); err != nil {
 		return err
 	}
-	p := newProgress(a, c.quiet)
-	opts.Progress = p.show
-	r, err := lab.Run(cmd.Context(), items, set.Strategies, opts)
-	p.end()
+	r, err := c.run(a, cmd, items, set.Strategies, opts)
 	if r == nil {
 		return err
-	}
-	if err != nil {
-		err = stopped(err, len(r.Sessions), opts)
 	}
 	if len(r.Rows) == 0 && len(r.Canaries) == 0 && len(r.Evidence) == 0 {
 		if err != nil {
@@ -205,6 +157,18 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 	return errors.Join(err, conclude(cmd.Context(), a, c, r, old, conditions, &evidence{items, set, opts}))
 }
 
+// run compares strategies. An error after some sessions says how many, and what the next run does.
+func (c *comparison) run(a *cli.App, cmd *cobra.Command, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) (*lab.Report, error) {
+	p := newProgress(a, c.quiet)
+	opts.Progress = p.show
+	r, err := lab.Run(cmd.Context(), items, strategies, opts)
+	p.end()
+	if r != nil && err != nil {
+		err = stopped(err, len(r.Sessions), opts)
+	}
+	return r, err
+}
+
 // opener returns an opener of strategies by name, and the host that owns their providers.
 func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Opener, error) {
 	load := func() (*config.Config, error) { return a.Load("") }
@@ -215,21 +179,18 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	if err != nil {
 		return nil, nil, err
 	}
-	own := map[string]model.Generator{lab.RecordedModel: lab.Recorded()}
 	// Chains of profiles that are not compared need not be opened.
 	h, err := condense.Open(cmd.Context(), &condense.Options{
 		Strategies: a.Own,
 		Config:     conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:      a.Model, Models: own, Plugins: cli.Plugins(),
+		Model:      a.Model, Plugins: cli.Plugins(),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	models := a.Models()
-	models.Own = own
 	return h, &strategies.Opener{
 		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Model: a.Model, Path: cli.FromHere,
-		Models: resolver.NewModels(conf, models),
+		Models: resolver.NewModels(conf, a.Models()),
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
@@ -37,18 +38,7 @@ func LearnCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn PATH...",
 		Short: "Say where the tokens of your sessions are, and what to configure",
-		Long: `learn reads recorded sessions of every format and prints one page: where the tokens are, by mode, kind and tool; what
-each of a few strategies would have left and lost, measured as condense compare does; and for every mode the strategy
-to use, as a part of condense.yaml to paste. PATH is a folder, a transcript or a pattern; demo: is the small sessions that
-come with the program.
-
-No model is called, nothing is sent anywhere, and nothing but the cache is written. A mode with too few sessions, or without a
-clear winner, keeps the default.`,
-		Example: `  condense learn ~/.claude/projects ~/.codex/sessions
-  condense learn sessions/ --windows 200k --mode-of 'reviews=review' --mode-of '*=code'
-  condense learn sessions/ --write-modes modes.yaml
-  condense learn demo:`,
-		RunE: func(cmd *cobra.Command, args []string) error { return learn(a, cmd, &c, args) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return learn(a, cmd, &c, args) },
 	}
 	c.sharedFlags(cmd)
 	f := cmd.Flags()
@@ -129,15 +119,9 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 			return cli.Usage(cmd, "--strategies: %s calls a language model, and learn calls none: condense compare does", set.Strategies[i].Name)
 		}
 	}
-	p := newProgress(a, c.quiet)
-	opts.Progress = p.show
-	r, err := lab.Run(cmd.Context(), items, set.Strategies, opts)
-	p.end()
+	r, err := c.run(a, cmd, items, set.Strategies, opts)
 	if r == nil {
 		return err
-	}
-	if err != nil {
-		err = stopped(err, len(r.Sessions), opts)
 	}
 	if len(r.Spending) == 0 {
 		if err == nil {
@@ -301,16 +285,11 @@ const (
 	shownModes = 6
 	shownTools = 3  // of a mode
 	shownFew   = 10 // modes with too few sessions
-	shownName  = 48 // characters of the name of a tool or mode
+	shownName  = 47 // characters of the name of a tool or mode
 )
 
 // clipped returns a name of a tool or mode for the page.
-func clipped(name string) string {
-	if r := []rune(name); len(r) > shownName {
-		return string(r[:shownName-1]) + "…"
-	}
-	return name
-}
+func clipped(name string) string { return plain.First(name, shownName) }
 
 // writeSpending writes where tokens are: by mode and kind, and by mode and tool.
 func writeSpending(w io.Writer, all []lab.Spending, width int) {
@@ -332,8 +311,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 	byTool.Repeat(2)
 	for i := range shown {
 		s := &shown[i]
-		name := clipped(s.Mode)
-		name = cmp.Or(name, "(all)")
+		name := cmp.Or(clipped(s.Mode), "(all)")
 		row := []any{name, s.Sessions, size.Group(s.Tokens)}
 		for _, k := range kinds {
 			row = append(row, percent(s.ByKind[k], s.Tokens))
@@ -350,10 +328,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 		if rest := s.ByTool[min(shownTools, len(s.ByTool)):]; len(rest) > 0 {
 			var sum lab.ToolSpending
 			for k := range rest {
-				sum.Calls += rest[k].Calls
-				sum.Results += rest[k].Results
-				sum.CallTokens += rest[k].CallTokens
-				sum.ResultTokens += rest[k].ResultTokens
+				sum.Add(&rest[k])
 			}
 			byTool.Row(name, fmt.Sprintf("(%d others)", len(rest)), sum.Calls, size.Group(sum.Tokens()), percent(sum.Tokens(), s.Tokens),
 				percent(sum.CallTokens, s.Tokens), percent(sum.ResultTokens, s.Tokens), size.Group(sum.ResultTokens/max(1, sum.Results)))

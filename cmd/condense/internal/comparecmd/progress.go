@@ -100,17 +100,9 @@ func writeHTML(ctx context.Context, a *cli.App, w io.Writer, c *comparison, r *l
 func commandLine(args []string) string {
 	words := []string{"condense"}
 	for _, w := range args[1:] {
-		words = append(words, Quote(w))
+		words = append(words, cli.Quote(w))
 	}
 	return strings.Join(words, " ")
-}
-
-// Quote returns a word as a shell reads it.
-func Quote(w string) string {
-	if w == "" || strings.ContainsAny(w, " \t\n\"'\\${}()[]<>|&;*?!`#~") {
-		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-	}
-	return w
 }
 
 // A progress prints how far a comparison is: on a terminal in one line that is overwritten, elsewhere in a

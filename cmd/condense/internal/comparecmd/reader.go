@@ -12,7 +12,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plain"
-	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -20,7 +19,7 @@ import (
 const readerBudget = "12%"
 
 // readers are the strategies that readers are asked about by default, after those of the configuration.
-var readers = []string{"smart/balanced", "headtail", lab.RecordedModel, "native", "handover"}
+var readers = []string{"smart/balanced", "headtail", lab.Recorded, "native", "handover"}
 
 var markdownMark = plain.Pattern("[][\\\\`*_{}<>()#|!&~:@]")
 
@@ -71,16 +70,7 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	} else if len(r.Answers) > 0 {
 		writeReader(&b, r, c, term.Width(a.Stdout))
 	}
-	text := b.String()
-	if c.output == "json" {
-		text = rawjson.Visible(text)
-	}
-	if c.save != "" {
-		var all strings.Builder
-		err = errors.Join(err, r.WriteJSON(&all), cli.WriteFile(c.save, []byte(all.String()), cli.PrivateMode))
-	}
-	_, printed := io.WriteString(a.Stdout, text)
-	return errors.Join(err, printed)
+	return errors.Join(err, c.saved(r), c.printed(a, b.String()))
 }
 
 // interviewOptions returns the checked options of the flags.

@@ -15,7 +15,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
-	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -123,27 +122,13 @@ func (c *comparison) printReplay(a *cli.App, r *lab.ReplayReport) error {
 	default:
 		writeReplay(&b, r, c.output == "md", term.Width(a.Stdout))
 	}
+	if err == nil {
+		err = c.saved(r)
+	}
 	if err != nil {
 		return err
 	}
-	text := b.String()
-	if c.save != "" {
-		var all strings.Builder
-		if err := r.WriteJSON(&all); err != nil {
-			return err
-		}
-		if err := cli.WriteFile(c.save, []byte(all.String()), cli.PrivateMode); err != nil {
-			return err
-		}
-	}
-	switch c.output {
-	case "json":
-		text = rawjson.Visible(text)
-	case "csv":
-		return term.PrintData(a.Stdout, []byte(text))
-	}
-	_, err = io.WriteString(a.Stdout, text)
-	return err
+	return c.printed(a, b.String())
 }
 
 var scopeTitles = map[string]string{

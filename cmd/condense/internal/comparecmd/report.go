@@ -1,6 +1,7 @@
 package comparecmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,8 @@ import (
 
 // conclude writes the report and compares it with an older one.
 func conclude(ctx context.Context, a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition, e *evidence) error {
-	if c.save != "" {
-		if err := saveReport(c.save, r); err != nil {
-			return err
-		}
+	if err := c.saved(r); err != nil {
+		return err
 	}
 	if c.writeModes != "" {
 		if err := cli.WriteFile(c.writeModes, []byte(strategies.Modes(r, e.set.Chains)), cli.NewMode); err != nil {
@@ -35,12 +34,28 @@ func conclude(ctx context.Context, a *cli.App, c *comparison, r, old *lab.Report
 	return against(a, c, r, old, conditions)
 }
 
-func saveReport(path string, r *lab.Report) error {
-	var b strings.Builder
+// saved writes a report to the file in --save, if there is one.
+func (c *comparison) saved(r interface{ WriteJSON(w io.Writer) error }) error {
+	if c.save == "" {
+		return nil
+	}
+	var b bytes.Buffer
 	if err := r.WriteJSON(&b); err != nil {
 		return err
 	}
-	return cli.WriteFile(path, []byte(b.String()), cli.PrivateMode)
+	return cli.WriteFile(c.save, b.Bytes(), cli.PrivateMode)
+}
+
+// printed prints a report that is in the format of --output.
+func (c *comparison) printed(a *cli.App, text string) error {
+	switch c.output {
+	case "json":
+		text = rawjson.Visible(text)
+	case "csv":
+		return term.PrintData(a.Stdout, []byte(text))
+	}
+	_, err := io.WriteString(a.Stdout, text)
+	return err
 }
 
 func readComparison(path string) (*lab.Report, error) {
@@ -83,15 +98,7 @@ func printComparison(ctx context.Context, a *cli.App, c *comparison, r *lab.Repo
 	if err != nil {
 		return err
 	}
-	text := b.String()
-	if c.output == "json" {
-		text = rawjson.Visible(text)
-	}
-	if c.output == "csv" {
-		return term.PrintData(a.Stdout, []byte(text))
-	}
-	_, err = io.WriteString(a.Stdout, text)
-	return err
+	return c.printed(a, b.String())
 }
 
 var reportFormats = []string{"table", "md", "csv", "json", "html"}

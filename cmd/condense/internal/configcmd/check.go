@@ -30,9 +30,6 @@ func configCheckCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE...]",
 		Short: "Report every fault of the configuration, with its position",
-		Long: `check reads the configuration as every command does, or each FILE instead, and reports all faults at once: file, line
-and column, the key, what is allowed, and the name that was probably meant. It opens every provider with its settings;
-a plugin is started for that, if you have approved it, and ended. It exits with 0 if there are no faults (there may be warnings), with 2 if there are any.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && a.ConfigPath != "" {
 				return cli.Usage(cmd, "--config cannot be combined with files as arguments")

@@ -30,15 +30,8 @@ func configCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write, check and explain the configuration",
-		Long: `One file decides when conversations are condensed, by which providers, and how far: for each profile (a model and its
-thresholds) and each mode (what the agent is doing). These commands write such a file, report its faults, and explain
-where each value comes from.`,
-		Example: `  condense config init
-  condense config check
-  condense config explain
-  condense config explain --mode architect`,
-		Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:  cli.UnknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configSchemaCommand(a))
 	return cmd
@@ -49,16 +42,7 @@ func configSchemaCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write the JSON schema of configuration files",
-		Long: `schema writes the JSON schema of configuration files: the keys with their documentation, types and limits, and the
-strategies of this program with their settings. Editors use it to complete and check configurations. 'config init'
-writes it next to the configuration.
-
-If there is a configuration, the schema is for it: it has the names of its profiles, modes and providers, so that an
-editor completes them and marks others, and the settings of its plugins, as far as they are approved. A plugin that was
-never started is started to describe itself. Write it again after an update, or when you add a name:
-
-  condense config schema -o condense.schema.json`,
-		Args: cli.NoArguments("name a file with --output"),
+		Args:  cli.NoArguments("name a file with --output"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := ownSchema(cmd.Context(), a)
 			if err != nil {
@@ -116,10 +100,7 @@ func configShowCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Show the merged configuration, or the values for a profile and mode",
-		Long: `show prints the configuration merged from defaults, files, environment and flags, as a file that loads to the same
-values, each with a comment on its origin. With --profile or --mode it prints the values used there, after
-inheritance. The output has no secrets: a configuration only names where they are.`,
-		Args: cli.NoArguments("'condense config explain KEY' explains one key"),
+		Args:  cli.NoArguments("'condense config explain KEY' explains one key"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Load("")
 			if err != nil {
@@ -203,10 +184,7 @@ func providersCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "providers [NAME]",
 		Short: "List the strategies and providers, or describe one",
-		Long: `providers lists the strategies of this program, including the ones compiled into it, and the providers that the
-configuration declares; with --json only the strategies. With a NAME it describes one and its settings. An approved plugin
-that was never started is started to describe itself.`,
-		Args: cli.Arguments(0, 1, "want at most one name; got %d"),
+		Args:  cli.Arguments(0, 1, "want at most one name; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list := []strategyListing{}
 			if len(args) == 1 {

@@ -26,14 +26,6 @@ func configExplainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [KEY | --profile P --mode M]",
 		Short: "Explain what will happen, and where every value comes from",
-		Long: `explain shows the effect of the configuration. Without arguments: one line for each mode and profile. With --profile
-or --mode: every value there, its origin, how it was inherited, and the formula with its numbers. With KEY, such as
-threshold or profiles.local.window: its meaning, where it is set, and what overrides it. --window shows the numbers
-for another context window.`,
-		Example: `  condense config explain
-  condense config explain --mode architect --window 1000000
-  condense config explain threshold
-  condense config explain 'profiles."gpt-4.1"'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
@@ -158,8 +150,8 @@ func (f *forecast) terms() []config.Term {
 	if r.MaxOutput == 0 {
 		reserve += " (max_output is unknown)"
 	}
-	due := row("threshold", fmt.Sprintf("%s %% of %s", term.Number(r.Threshold), size.Group(r.Window)), f.due, "due when used reaches it")
-	limit := row("limit", fmt.Sprintf("%s × (1 − %s %%) − %s", size.Group(r.Window), term.Number(r.Buffer), reserve), b.Limit, "due when used exceeds it")
+	due := row("threshold", fmt.Sprintf("%s %% of %s", size.Number(r.Threshold), size.Group(r.Window)), f.due, "due when used reaches it")
+	limit := row("limit", fmt.Sprintf("%s × (1 − %s %%) − %s", size.Group(r.Window), size.Number(r.Buffer), reserve), b.Limit, "due when used exceeds it")
 	most := row("cap", "max_context_tokens", r.MaxContextTokens, "due when used exceeds it")
 	if !r.Auto {
 		due.Note, most.Note = idle, idle
@@ -170,7 +162,7 @@ func (f *forecast) terms() []config.Term {
 	}
 	target := row("target", "midpoint between the fixed part and the trigger", b.Target, "assuming no fixed part")
 	if r.Target > 0 {
-		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", term.Number(r.Target), size.Group(r.Window)), "a condensation should not exceed it"
+		target.Formula, target.Note = fmt.Sprintf("%s %% of %s", size.Number(r.Target), size.Group(r.Window)), "a condensation should not exceed it"
 	}
 	if r.StopAtLimit && r.Target == 0 && f.trigger.Used > b.Limit {
 		target.Formula, target.Note = "the limit", "as Roo Code's truncation"
@@ -181,7 +173,7 @@ func (f *forecast) terms() []config.Term {
 	return append(out,
 		row("trigger", "smallest size that triggers", f.trigger.Used, "from the "+triggers[f.trigger.Reason]),
 		target,
-		row("gain", fmt.Sprintf("%s %% of %s", term.Number(r.MinGain), size.Group(f.trigger.Used)), f.trigger.MinGain, "a condensation must save as much"),
+		row("gain", fmt.Sprintf("%s %% of %s", size.Number(r.MinGain), size.Group(f.trigger.Used)), f.trigger.MinGain, "a condensation must save as much"),
 		row("again", "min_new_tokens", f.again, "new tokens before the next condensation"),
 	)
 }

@@ -32,10 +32,7 @@ func configInitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented configuration to start from",
-		Long: `init writes condense.yaml, with two chains of providers, one for each of two modes, and every setting with its default.
-It also writes condense.schema.json, which the first line of condense.yaml names: editors with a YAML language server
-use it to complete and check the file offline. Commit both. Existing files are overwritten only with --force.`,
-		Args: cli.NoArguments("name the file with --output"),
+		Args:  cli.NoArguments("name the file with --output"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			render := func(schema string) (string, error) { return config.Init(schema, a.Names()), nil }
 			return writeConfig(a, cmd, cmp.Or(out, a.ConfigPath, configFile), force, render)

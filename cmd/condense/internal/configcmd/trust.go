@@ -26,19 +26,6 @@ func trustCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
 		Short: "Show what a configuration file would start, send and read, and trust it",
-		Long: `A configuration file of a project may choose strategies and numbers freely. To start a program, name an address, or
-read an environment variable or a file, it needs your agreement. trust shows every such part of FILE, or of the active
-configuration, and asks; if you have agreed before, it shows what has changed since. It approves the programs as they
-are now.
-
-The agreement is stored in your own configuration folder, for this file and these parts only: a part that changes is
-not used until you agree again. The section serve is agreed to independently of programs and models: a gateway whose
-section has changed does not start, or goes on with the former one. Files in your own configuration folder need no
-agreement.`,
-		Example: `  condense trust
-  condense trust --diff
-  condense trust --list
-  condense trust --remove condense.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:

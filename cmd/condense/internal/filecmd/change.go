@@ -31,12 +31,7 @@ func protectCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect FILE|- MESSAGE...",
 		Short: "Keep messages verbatim",
-		Long: `protect makes every strategy, including truncation, keep messages verbatim from now on. Name them by ID or by number,
-as 'condense view --all' shows them. The protection is recorded in the file, so it needs a journal (format
-"condense"); --off ends it. A message that is already hidden stays hidden until that condensation is undone.`,
-		Example: `  condense protect session.condense.jsonl 1 12 -i
-  condense protect --off session.condense.jsonl 12 -i`,
-		Args: cli.Arguments(2, -1, "want a file and the messages to protect"),
+		Args:  cli.Arguments(2, -1, "want a file and the messages to protect"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
 				if !recordProtections[d.Format] {
@@ -90,12 +85,7 @@ func repairCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair FILE|- -o NEW",
 		Short: "Recover a damaged journal",
-		Long: `repair reads a journal with damaged lines and writes a new one with every record that can be read, before and after the
-damage. It reports each damaged line, and what it did about it, on standard error. FILE is not changed. Messages that
-a damaged condensation hid are in the view again. Where two programs wrote at once, all messages with the same ID are
-kept.`,
-		Example: `  condense repair session.condense.jsonl -o repaired.condense.jsonl`,
-		Args:    cli.OneFile,
+		Args:  cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cli.SameFile(args[0], out) {
 				return cli.Usage(cmd, "--output: %s is the damaged journal; name another file", out)
@@ -192,11 +182,7 @@ func rewindCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rewind --to ID|INDEX FILE|-",
 		Short: "Go back to a message of a conversation",
-		Long: `rewind drops everything after a message, including condensations: messages that only a dropped condensation hid are
-in the view again. Name the message by its ID or by its number in the recorded conversation, from 1 ('condense view
---all' shows both). In a journal (format "condense") nothing is deleted: the rewind is recorded, 'condense undo
---rewind' undoes it, and 'condense recall' still finds what it dropped. The other formats lose what it drops.`,
-		Args: cli.OneFile,
+		Args:  cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return cli.Usage(cmd, "--to: name the message to go back to")
@@ -253,10 +239,6 @@ func undoCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo FILE|- [CONDENSATION]",
 		Short: "Undo a condensation or a rewind",
-		Long: `undo undoes the latest condensation, or the one named, in any order: it restores the messages that the condensation
-hid or rewrote. With --rewind it undoes the latest rewind that is not yet undone: what it dropped is restored in front
-of the messages added since. It works on files that record changes: condensations in the formats "condense" and "roo",
-rewinds in "condense". If there is nothing to undo, the file is written unchanged and the exit code is 3.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) < 1 || len(args) > 2:

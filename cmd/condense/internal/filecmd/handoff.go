@@ -16,11 +16,6 @@ func handoffCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "handoff --from AGENT --to AGENT [ID]",
 		Short: "Go on with a session of one agent in another, condensed",
-		Long: `handoff converts a session that one agent recorded into a session of another, condensed if it is due, and prints the command
-with which the other agent goes on. Without ID it takes the session of the current folder that was written to last. The
-session itself is not changed. Thinking and encrypted reasoning, which only the vendor that made them accepts, are left out.`,
-		Example: `  condense handoff --from claude --to codex
-  eval "$(condense handoff --from codex --to pi --force)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, x := range []struct{ flag, name string }{{"from", from}, {"to", to}} {
 				if x.name == "" {

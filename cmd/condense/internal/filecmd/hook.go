@@ -30,15 +30,6 @@ func hookCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook AGENT",
 		Short: "Answer a hook of an agent: shorten a tool result before the model sees it",
-		Long: `hook is what the plugins for Claude Code, OpenCode and pi run: it reads an event on standard input and writes the answer on
-standard output. It is not for people.
-
-A result of a tool is shortened where nothing is lost (serve.ingest.lossless). With --recall a result of more than 8,000
-tokens (serve.ingest.max_result) is also cut by its type, with a handle; its original is kept for 'condense mcp --agent'.
-After a compaction the answer says what was asked, what is open, which errors were the last, and which files were touched.
-
-It never fails: where it has nothing to say, or cannot, the answer is empty, the reason is on standard error, and the
-agent goes on as it would without.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := slog.New(slog.NewTextHandler(a.Stderr, nil))
 			if len(args) != 1 || !slices.Contains(hook.Agents(), args[0]) {

@@ -79,11 +79,7 @@ func inspectCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE|-",
 		Short: "Show what a conversation consists of",
-		Long: `inspect counts the tokens of what would be sent, by kind and by tool, and lists the largest messages and the texts
-that appear more than once. The size of an image is an estimate. With --opportunities it tries every pass of the
-strategy smart on a copy and reports what each would save. With --html it writes a self-contained page with every
-message to standard output.`,
-		Args: cli.OneFile,
+		Args:  cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if top < 0 {
 				return cli.Usage(cmd, "--top: %d is negative", top)

@@ -25,19 +25,6 @@ func mcpCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp FILE | mcp --agent NAME",
 		Short: "Let an agent recall what was condensed: an MCP server for one conversation",
-		Long: `mcp is a server of the Model Context Protocol on standard input and output. An agent starts it, and its model can ask for
-what is hidden in the conversation in FILE: a journal, a recording of 'condense serve --record', or a session in any other
-format. The file may grow; it is read again when it changed, and never written.
-
-With --agent it serves the session of the agent that starts it: the one that the agent names in the environment, or else the
-newest in this folder, and the results that 'condense hook' has kept.
-
-The tools are recall (content by handle or message: all of it, lines, head, tail or grep), search (words, in what is hidden)
-and status. They serve this file only, and the originals in FILE.history.
-Handles of results that were kept are found in the agent's other sessions too. With --sessions, search_sessions finds words
-in all sessions of the index that 'condense search --index' makes.`,
-		Example: `  claude mcp add condense -- condense mcp ~/sessions/claude-1f2e.jsonl
-  codex mcp add condense -- condense mcp ~/sessions/codex-1f2e.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case agent != "" && !slices.Contains(served(), agent):

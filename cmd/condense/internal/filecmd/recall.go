@@ -25,20 +25,7 @@ func recallCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recall FILE|- [NUMBER|HANDLE|MESSAGE|part-N]...",
 		Short: "Show content that was condensed away",
-		Long: `recall prints original content of a conversation that has since been hidden, shortened or replaced. Name it by its
-number (m41 is a message, m41.2 its second result, m41-m47 a range), its handle (ten digits, found in the stub that
-replaces the content; the whole stub works too), the ID of its message, or, of separate originals, as part-N. A single
-piece of content is printed alone on standard output; with several, a heading above each describes it.
-
---hidden lists everything that is hidden or was dropped by a rewind, with handles. --condensation prints what one
-condensation removed, or lists it with --hidden. FILE is a transcript with its original messages, a journal, or a
-part-N.jsonl.`,
-		Example: `  condense recall session.jsonl 9f2c41d07a
-  condense recall session.jsonl m41.2 --lines 40-80
-  condense recall session.jsonl --file server.go --changes
-  condense recall session.jsonl --hidden
-  condense recall session.jsonl part-2`,
-		Args: cli.Arguments(1, -1, "no file; name a transcript, or - for standard input"),
+		Args:  cli.Arguments(1, -1, "no file; name a transcript, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if r.lines, err = recall.ParseLines(lines); err != nil {

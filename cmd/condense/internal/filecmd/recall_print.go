@@ -8,6 +8,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -56,7 +57,7 @@ func printLost(a *cli.App, pieces []recall.Piece, r *recalling) {
 		if p.Places[0].Dropped {
 			what += " (dropped)"
 		}
-		t.Row(p.Places[0].Message.ID, p.Handle, what, recall.CountLines(text), len(text), excerpt(text))
+		t.Row(p.Places[0].Message.ID, p.Handle, what, dialog.CountLines(text), len(text), excerpt(text))
 	}
 	_ = term.PrintText(a.Stdout, t.Text("  ")+"\n")
 }
@@ -95,7 +96,7 @@ func pieceListings(pieces []recall.Piece, full bool) []pieceListing {
 	list := []pieceListing{}
 	for _, p := range pieces {
 		text := p.Text()
-		l := pieceListing{Handle: p.Handle, What: p.What, Lines: recall.CountLines(text), Bytes: len(text), File: p.File, Hidden: p.Hidden, Places: []placeListing{}}
+		l := pieceListing{Handle: p.Handle, What: p.What, Lines: dialog.CountLines(text), Bytes: len(text), File: p.File, Hidden: p.Hidden, Places: []placeListing{}}
 		for _, at := range p.Places {
 			l.Places = append(l.Places, placeListing{at.Message.ID, at.Message.Role, at.InsertedBy, at.RewrittenBy, at.Dropped, at.InView})
 		}

@@ -44,10 +44,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE|-...",
 		Short: "Report whether conversations are due, with every number",
-		Long: `check reports whether run would condense each file, with every number of the formula and the highest cost of
-language models for the providers of the chain. It changes nothing and calls no model.
-It exits with 0 if run would condense any of the files, with 3 if none.`,
-		Args: cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
+		Args:  cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {
@@ -63,20 +60,16 @@ It exits with 0 if run would condense any of the files, with 3 if none.`,
 				}
 				c := condense.ResumeConversation(d.Journal)
 				turn, request, vendor := sel.turn(d)
-				decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
-				if err != nil {
-					return fmt.Errorf("%s: %w", path, err)
+				l := checkListing{File: path, Request: request, Vendor: vendor, Reads: sel.readers}
+				if err := l.check(cmd.Context(), h, c, turn); err != nil {
+					return err
 				}
-				estimates, err := h.Estimate(cmd.Context(), c, turn)
-				if err != nil {
-					return fmt.Errorf("%s: %w", path, err)
-				}
-				due = due || decision.Act
-				list = append(list, checkListing{path, request, vendor, decision, estimates, sel.readers})
+				due = due || l.Act
+				list = append(list, l)
 				if !asJSON {
-					printDecision(a.Stdout, &list[len(list)-1])
+					printDecision(a.Stdout, &l)
 				}
-				if err := decision.Err(); err != nil {
+				if err := l.Err(); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
 			}
@@ -97,6 +90,17 @@ It exits with 0 if run would condense any of the files, with 3 if none.`,
 	return cmd
 }
 
+// check adds the decision, and what the turn could cost.
+func (l *checkListing) check(ctx context.Context, h *condense.Host, c *condense.Conversation, turn condense.Turn) (err error) {
+	if l.Decision, err = cli.Await(ctx, func() (policy.Decision, error) { return h.Check(c, turn) }); err == nil {
+		l.Estimates, err = h.Estimate(ctx, c, turn)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.File, err)
+	}
+	return nil
+}
+
 func printDecision(w io.Writer, l *checkListing) {
 	d := &l.Decision
 	b, s := d.Budget, d.Size
@@ -105,8 +109,8 @@ func printDecision(w io.Writer, l *checkListing) {
 	t.Row("system prompt", s.System)
 	t.Row("tools", s.Tools)
 	t.Row("messages", s.Messages)
-	t.Row("used", fmt.Sprintf("%s = %s %% of the window of %s", size.Group(d.Used), term.Number(d.Percent), size.Group(b.Window)))
-	t.Row("threshold", term.Number(d.Threshold)+" %")
+	t.Row("used", fmt.Sprintf("%s = %s %% of the window of %s", size.Group(d.Used), size.Number(d.Percent), size.Group(b.Window)))
+	t.Row("threshold", size.Number(d.Threshold)+" %")
 	t.Row("reserve", size.Group(b.Reserve)+" for the answer")
 	t.Row("limit", b.Limit)
 	t.Row("target", b.Target)
@@ -157,7 +161,7 @@ func printReport(w io.Writer, name, format, to, request string, readers []string
 	b := r.Budget
 	term.Printf(w, "%s (%s): %s messages, %s tokens\n", name, format, size.Group(r.Messages.Before), size.Group(r.Tokens.Before))
 	term.Printf(w, "profile %s: window %s, limit %s (%s reserved for the answer), threshold %s %%, target %s\n",
-		profileAndMode(r.Report), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), term.Number(b.ThresholdPercent), size.Group(b.Target))
+		profileAndMode(r.Report), size.Group(b.Window), size.Group(b.Limit), size.Group(b.Reserve), size.Number(b.ThresholdPercent), size.Group(b.Target))
 	if request != "" {
 		term.Printf(w, "set by the request: %s\n", request)
 	}
@@ -227,7 +231,7 @@ func attemptText(at *condense.AttemptReport) string {
 		words = append(words, at.Reason)
 	}
 	if at.DurationMS > 0 {
-		words = append(words, "("+term.Number(at.DurationMS)+" ms)")
+		words = append(words, "("+size.Number(at.DurationMS)+" ms)")
 	}
 	s := strings.Join(words, " ")
 	if at.Usage.Calls > 0 {
@@ -297,7 +301,7 @@ func stepText(s *core.Step) string {
 		words = append(words, s.Note)
 	}
 	if ms := float64(s.Duration.Microseconds()) / 1000; ms > 0 {
-		words = append(words, "("+term.Number(ms)+" ms)")
+		words = append(words, "("+size.Number(ms)+" ms)")
 	}
 	return strings.Join(words, " ")
 }

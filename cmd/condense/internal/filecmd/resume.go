@@ -30,17 +30,6 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume " + strings.Join(names, "|") + " [ID]",
 		Short: "Go on with a recorded session of an agent, condensed",
-		Long: `resume condenses a copy of a session that an agent recorded, and prints the command with which the agent goes on with the
-copy. Without ID it takes the session of the current folder that was written to last. The copy gets an
-ID of its own and is written where the agent looks for it; the file of the session is not changed. If the session is not
-due, no copy is made, the command for the session itself is printed, and the exit code is 3; --force condenses it anyway.
-
-CLAUDE_CONFIG_DIR, CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME and PI_CODING_AGENT_DIR are used as the agents use them. OpenCode
-keeps its sessions in a database: its own commands export the session and import the copy. Thinking is left out of a copy
-for Claude Code, OpenCode and pi, and its seal for Copilot CLI: models refuse it after a history that was changed.`,
-		Example: `  condense resume claude
-  condense resume codex 01a2059d-6294-7342-b6d4-aee303dcab90 --print
-  eval "$(condense resume claude --force)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -143,13 +132,7 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	}
 	var waiting *wait
 	if !quiet {
-		waiting = r.newWait(r.App)
-		r.observe = func(e condense.Event) {
-			if e.Kind == condense.EventEstimated {
-				term.Printf(r.Stderr, "%s: %s\n", s.Where(), estimateText(e.Estimate))
-			}
-			waiting.see(&e)
-		}
+		waiting = r.watch(r.App, s.Where())
 	}
 	h, err := r.open(cmd.Context(), cmd, r.App)
 	if err != nil {
@@ -196,20 +179,16 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, vendor *vendorCount,
 	copied *sessions.Copy,
 ) error {
-	decision, err := cli.Await(cmd.Context(), func() (policy.Decision, error) { return h.Check(c, turn) })
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.session.Where(), err)
+	l := checkListing{File: r.session.Where(), Request: request, Vendor: vendor, Reads: r.readers}
+	if err := l.check(cmd.Context(), h, c, turn); err != nil {
+		return err
 	}
-	estimates, err := h.Estimate(cmd.Context(), c, turn)
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.session.Where(), err)
+	printDecision(r.Stderr, &l)
+	if err := l.Err(); err != nil {
+		return fmt.Errorf("%s: %w", l.File, err)
 	}
-	printDecision(r.Stderr, &checkListing{r.session.Where(), request, vendor, decision, estimates, r.readers})
-	if err := decision.Err(); err != nil {
-		return fmt.Errorf("%s: %w", r.session.Where(), err)
-	}
-	if !decision.Act {
-		return r.unchanged(decision.Reason)
+	if !l.Act {
+		return r.unchanged(l.Reason)
 	}
 	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Where())
 	term.Printf(r.Stderr, "  %s\n", r.command(copied.ID))

@@ -178,16 +178,7 @@ func runCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE|-",
 		Short: "Condense a conversation",
-		Long: `run condenses the conversation in FILE (- is standard input) if it is due, and writes it to standard output or to
-the file given with -o. A report goes to standard error.
-
-The formats "condense" and "roo" record the condensation together with all messages, so that it can be undone; the
-other formats hold what would be sent to the model. If there is nothing to do, because the conversation is below its
-threshold or nothing can be saved, it is written unchanged and the exit code is 3.`,
-		Example: `  condense run session.jsonl -o shorter.jsonl
-  condense run history.json --to condense -o history.condense.jsonl
-  condense run - --window 32768 --provider slidingwindow <messages.json`,
-		Args: cli.OneFile,
+		Args:  cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.file.In = args[0]
 			if err := r.check(cmd); err != nil {
@@ -255,13 +246,7 @@ func (r *runFlags) format() string { return cmp.Or(r.file.To, r.file.Document.Fo
 func (r *runFlags) run(a *cli.App, cmd *cobra.Command) error {
 	var w *wait
 	if !r.quiet {
-		w = r.sel.newWait(a)
-		r.sel.observe = func(e condense.Event) {
-			if e.Kind == condense.EventEstimated {
-				term.Printf(a.Stderr, "%s: %s\n", r.file.In, estimateText(e.Estimate))
-			}
-			w.see(&e)
-		}
+		w = r.sel.watch(a, r.file.In)
 	}
 	var err error
 	if r.sel.logger, err = a.Logger(cmd, r.log, r.loud); err != nil {

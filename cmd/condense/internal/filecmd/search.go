@@ -34,20 +34,6 @@ func searchCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search WORDS... | search --index [PATH]... | search --forget SESSION|all",
 		Short: "Search all sessions that agents recorded on this machine",
-		Long: `search finds words in recorded sessions, in an index that --index makes: of the sessions of Claude Code, Codex,
-Copilot CLI, Gemini CLI, OpenCode and pi, and of the transcripts at PATH, files or folders, which are remembered. Without --index there is no index. Run it
-again to add what is new and to drop sessions whose files are gone.
-
-The index has stems of words, not texts, and most keys are left out; only its owner can read it, and nothing leaves the machine. The lines
-that are shown are read again from the session's file. --forget removes a session, by its ID or path, with every word of
-it; --forget all deletes the index.
-
-WORDS match by their stems, names by their parts. "A phrase in quotes" must be there; file:PART and tool:PART are parts of
-the path and of the tool's name that a call or a result is about.`,
-		Example: `  condense search --index
-  condense search --index ~/archive/sessions
-  condense search 'connection refused tool:bash'
-  condense search --forget 1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case index && forget != "":
@@ -279,7 +265,7 @@ func foundText(hits []archive.Hit) string {
 			fmt.Fprintf(&b, "    %s >session.json; condense recall session.json %s\n", plain.Line(export), h.Handle)
 			continue
 		}
-		fmt.Fprintf(&b, "    condense recall %s %s\n", plain.Line(shellQuoted(h.Path)), h.Handle)
+		fmt.Fprintf(&b, "    condense recall %s %s\n", plain.Line(cli.Quote(h.Path)), h.Handle)
 	}
 	return b.String()
 }
@@ -305,14 +291,4 @@ func withTime(t time.Time) string {
 		return " (" + s + ")"
 	}
 	return ""
-}
-
-// shellQuoted returns a path as a shell takes it.
-func shellQuoted(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:@%", r) && (r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z')
-	}) {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }

@@ -30,10 +30,7 @@ func viewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view FILE|-",
 		Short: "Show what would be sent to the model",
-		Long: `view lists the messages that would be sent to the model, one per line: number, ID, role and beginning. With --full it
-prints them whole, with --to in another format, for example a model's API. With --all it also lists the hidden messages,
-with the condensation that hides each, and finally the ones that rewinds dropped.`,
-		Args: cli.OneFile,
+		Args:  cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && (all || full || asJSON || only != nil) {
 				return cli.Usage(cmd, "--to cannot be combined with --all, --only, --full or --json")

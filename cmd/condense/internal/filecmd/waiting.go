@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A wait shows on a terminal for which provider and model a command waits, and since when, in one line that is
@@ -33,10 +34,17 @@ type wait struct {
 	stop     chan struct{}
 }
 
-func (s *selection) newWait(a *cli.App) *wait {
+// watch has the host's events shown, and the estimated costs of the conversation printed.
+func (s *selection) watch(a *cli.App, conversation string) *wait {
 	w := &wait{every: time.Second, costly: map[string]bool{}, model: func(provider string) string { return s.modelOf(provider, a.Model) }}
 	if term.IsTerminal(a.Stderr) && os.Getenv("TERM") != "dumb" {
 		w.w = a.Stderr
+	}
+	s.observe = func(e condense.Event) {
+		if e.Kind == condense.EventEstimated {
+			term.Printf(a.Stderr, "%s: %s\n", conversation, estimateText(e.Estimate))
+		}
+		w.see(&e)
 	}
 	return w
 }
@@ -119,10 +127,7 @@ func (w *wait) show() {
 	if w.doing != "" {
 		line += ", " + w.doing
 	}
-	const widest = 78 // a longer line could not be overwritten
-	if utf8.RuneCountInString(line) > widest {
-		line = string([]rune(line)[:widest-1]) + "…"
-	}
+	line = plain.First(line, 77) // a longer line could not be overwritten
 	term.Printf(w.w, "\r%-*s", w.width, line)
 	w.width = utf8.RuneCountInString(line)
 }

@@ -23,7 +23,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
@@ -278,12 +277,7 @@ func parseManifest(text string) (*Manifest, error) {
 }
 
 // shown returns a text of a release for a question, which it must not push off the screen: at most so many characters, none of control.
-func shown(s string, most int) string {
-	if s = plain.Strip(s, ""); utf8.RuneCountInString(s) > most {
-		return string([]rune(s)[:most]) + "…"
-	}
-	return s
-}
+func shown(s string, most int) string { return plain.First(plain.Strip(s, ""), most) }
 
 // unpack makes the folder to install from the asset.
 func (s *Staged) unpack(a *asset) error {

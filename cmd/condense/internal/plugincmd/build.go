@@ -32,22 +32,7 @@ func BuildCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build --with PACKAGE",
 		Short: "Build a condense with strategies of other modules in it",
-		Long: `build makes a program that is condense with the strategies of other Go packages in addition to the built-in ones. All
-its commands know them: name them in the configuration with 'strategy:'. It needs the command go, and the network unless
-everything is in Go's module cache.
-
---with names a package: example.com/acme/tidy@v1 is the newest v1 of that package, without a version it is the newest
-release, and ./tidy is a folder. The package has this function:
-
-  func Strategy() registry.Strategy
-
-The program is written by a main.go of ten lines, in a folder that is removed, and built with Go's environment
-variables: GOFLAGS=-trimpath leaves the names of your folders out of it, GOOS and GOARCH choose another system. The
-versions of what was built in are in 'condense version'. As with 'plugin new', a condense that was not built from a
-release is built from a checkout.`,
-		Example: `  condense build --with example.com/acme/tidy@v1
-  condense build --with ./tidy -o condense-tidy && ./condense-tidy providers tidy`,
-		Args: cli.NoArguments("name packages with --with"),
+		Args:  cli.NoArguments("name packages with --with"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(with) == 0 {
 				return cli.Usage(cmd, "name at least one package with --with, such as example.com/acme/tidy@v1 or ./tidy")

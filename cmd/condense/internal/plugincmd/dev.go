@@ -33,17 +33,7 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev DIR|FILE",
 		Short: "Build and try a plugin whenever it is saved",
-		Long: `dev builds the plugin in DIR, runs it, asks it to condense a conversation to half its size, as the first of a
-chain that ends with truncation, and prints the result: tokens before and after, each rule that was broken and
-how to repair it, and what the plugin logged. It does so again whenever a file in DIR is saved. Ctrl-C ends it,
-and the plugin with it.
-
-A folder with Go files is built with 'go build'. In any other language name the FILE to run: it begins with #!
-and is executable; in DIR it is found if it is the only such file. The plugin runs unpinned, with the same
-limits as in use.`,
-		Example: `  condense plugin dev .
-  condense plugin dev ./plugin.py --trace session.jsonl --settings '{"keep": 3}'`,
-		Args: cli.Arguments(1, 1, "want the folder of one plugin, such as . ; got %d"),
+		Args:  cli.Arguments(1, 1, "want the folder of one plugin, such as . ; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if d.settings != "" && !json.Valid([]byte(d.settings)) {
 				return cli.Usage(cmd, "--settings: %s is not JSON", d.settings)
@@ -244,7 +234,7 @@ func (d *dev) print(at core.Attempt) {
 		term.Printf(d.app.Stdout, " %s", at.Reason)
 	}
 	if at.Duration > 0 {
-		term.Printf(d.app.Stdout, " (%s ms)", term.Number(float64(at.Duration.Microseconds())/1000))
+		term.Printf(d.app.Stdout, " (%s ms)", size.Number(float64(at.Duration.Microseconds())/1000))
 	}
 	term.Printf(d.app.Stdout, "\n")
 }

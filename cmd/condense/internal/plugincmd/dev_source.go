@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
 )
 
 // A source is the source of a plugin in development.
@@ -76,31 +78,27 @@ func goModule(dir string) (string, bool) {
 	if files, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(files) == 0 {
 		return "", false
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, true
-		}
+	return upward(dir, func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		return err == nil
+	})
+}
+
+// upward returns the first folder that is the one that is sought: dir, or one that it is in.
+func upward(dir string, sought func(string) bool) (string, bool) {
+	for !sought(dir) {
 		up := filepath.Dir(dir)
 		if up == dir {
 			return "", false
 		}
 		dir = up
 	}
+	return dir, true
 }
 
 func isScript(path string) bool {
 	info, err := os.Stat(path)
-	if err != nil || info.Mode()&0o111 == 0 {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	begin := make([]byte, 2)
-	_, err = io.ReadFull(f, begin)
-	return err == nil && string(begin) == "#!"
+	return err == nil && info.Mode()&0o111 != 0 && cli.BeginsWith(path, "#!")
 }
 
 // build returns the program to run, built into temp if necessary. The compiler's messages go

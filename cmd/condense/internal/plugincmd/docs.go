@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/install"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
@@ -24,16 +25,7 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs NAME|PATH",
 		Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
-		Long: `docs writes a page with a plugin's description of itself: its documentation, and its settings with types, defaults and
-allowed values. NAME is a provider of the configuration; it must be approved. PATH is a program that you wrote, which is
-run as 'plugin test' does, unapproved.
-
-With --as json the same is written as the manifest of a release, condense-plugin.json: 'condense plugin install' shows
-it before the program runs, and the abilities in it are the limit of what the program may do.`,
-		Example: `  condense plugin docs ./condense-tidy -o SETTINGS.md
-  condense plugin docs tidy
-  condense plugin docs ./plugin.py --folder . --as json -o condense-plugin.json`,
-		Args: cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
+		Args:  cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "markdown" && as != "json" {
 				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))
@@ -113,19 +105,19 @@ func page(name, doc string, may core.Abilities, settings []registry.Setting) []b
 	}
 	b.WriteString("\n## Settings\n\n| setting | type | default | meaning |\n|---|---|---|---|\n")
 	registry.Nested(settings, func(s registry.Setting, _ int) {
-		def, meaning := "", cell(s.Doc)
+		def, meaning := "", judge.Cell(s.Doc)
 		if len(s.Fields) == 0 && len(s.Default) > 0 {
-			def = "`" + cell(string(s.Default)) + "`"
+			def = "`" + judge.Cell(string(s.Default)) + "`"
 		}
 		if len(s.Enum) > 0 {
 			var values []string
 			for _, v := range s.Enum {
 				text, _ := json.Marshal(v) //nolint:errchkjson // a string
-				values = append(values, "`"+cell(string(text))+"`")
+				values = append(values, "`"+judge.Cell(string(text))+"`")
 			}
 			meaning = strings.TrimSpace(meaning + " One of " + strings.Join(values, ", ") + ".")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(s.Name), cell(s.Type), def, meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", judge.Cell(s.Name), judge.Cell(s.Type), def, meaning)
 	})
 	fmt.Fprintf(&b, "\n```yaml\nproviders:\n  %s:\n    plugin: ./PROGRAM\n    settings:\n", name)
 	for _, s := range settings {
@@ -135,9 +127,4 @@ func page(name, doc string, may core.Abilities, settings []registry.Setting) []b
 	}
 	b.WriteString("```\n")
 	return []byte(b.String())
-}
-
-// cell is a text in a table of Markdown.
-func cell(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }

@@ -39,7 +39,7 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 		quiet.Stdout = io.Discard
 		a = &quiet
 	}
-	term.Printf(a.Stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, term.Number(l.ReadyMS))
+	term.Printf(a.Stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, size.Number(l.ReadyMS))
 	printAbout(a.Stdout, d.Doc, d.Abilities, d.Settings)
 
 	begun = time.Now()
@@ -106,7 +106,7 @@ func printVerdicts(w io.Writer, r *coretest.Report, findings []judge.Finding, to
 			passed++
 		}
 		if verbose {
-			term.Printf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, term.Number(judge.Millis(v.Duration)))
+			term.Printf(w, "  %-8s  %-26s %s (%s ms)\n", result, v.Case, v.About, size.Number(judge.Millis(v.Duration)))
 		}
 	}
 	term.Printf(w, "\nconformance: %s in %.1f s: %d passed, %d declined, %d failed; it acted in %d of %d\n",

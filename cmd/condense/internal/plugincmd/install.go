@@ -58,18 +58,7 @@ func pluginInstallCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [SOURCE]",
 		Short: "Install a plugin from a release: a folder, a file, an https address or GitHub",
-		Long: `install fetches the asset of a release for this platform, checks it against the release's SHA256SUMS, shows what the
-plugin is and asks for, and installs it in .condense/plugins next to the configuration if you agree. The agreement also
-approves the program, as 'condense plugin pin' does. The checksums of all platforms are written to condense.lock, for
-your repository: they say which plugin it is, and approve nothing.
-
-SOURCE is github:OWNER/REPO@TAG (without @TAG the newest release), an https address of a release or of one asset, a
-folder with a release, or a file. Without SOURCE, everything in condense.lock is installed: the files must be those of
-the lock. Nothing is fetched at any other time. A release looks as the workflow of 'condense plugin new --ci' makes it.`,
-		Example: `  condense plugin install github:acme/tidy@v1.2.0
-  condense plugin install ./downloads/tidy-v1.2.0
-  condense plugin install`,
-		Args: cli.Arguments(0, 1, "want one source; got %d"),
+		Args:  cli.Arguments(0, 1, "want one source; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := i.begin(a); err != nil {
 				return err
@@ -276,8 +265,6 @@ func pluginUpdateCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [NAME...]",
 		Short: "Install newer releases of installed plugins",
-		Long: `update looks for a newer release of each plugin in condense.lock, or of those named: the newest on GitHub, or the present
-content of a folder or an address. It shows what has changed and asks, as 'condense plugin install' does.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := i.begin(a); err != nil {
 				return err

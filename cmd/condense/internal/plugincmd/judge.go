@@ -55,40 +55,7 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge PATH|NAME",
 		Short: "Say whether a plugin is any good: one card, and an exit code for CI",
-		Long: `judge runs the program at PATH, or the approved plugin NAME of the configuration, as 'plugin test' does, and lets it
-shorten recorded sessions to a quarter. The first line of the card is the verdict:
-
-  works            it shortens conversations itself, and breaks no rule
-  does nothing     it changes nothing, or next to nothing: truncation does the work
-  only truncates   it hides one run of messages and leaves nothing of them
-  breaks rules     answers are invalid; the host would reject them
-  forges           answers change what somebody else wrote, or do what the plugin did not declare
-  crashes          calls end without an answer, in the conformance suite or on its work path: real conversations
-
-Then: conformance and in how many cases it acted, its own share of the saving apart from that of truncation, how much it
-keeps of what was needed later, by mode, against the built-in strategies in the same chain and at the size that it
-leaves by itself, with paired intervals; time per MB of content (median and 95th percentile), the peak of its memory, and
-what it is worse at. Language models of the plugin are replaced by one that selects sentences and costs nothing.
-
-With --reader, a model of the configuration also answers questions about each session, as with 'compare --reader', if the
-verdict is "works". The highest cost is printed first.
-
-A file judge.yaml in the working folder, or that of --floors, has floors:
-
-  not_worse:
-    - {than: smart/balanced, by: 0.03, mode: code}
-  retention: 0.5
-  own: 0.8
-  acted: 20
-  ms_per_mb: 100
-  memory_mb: 200
-
-It exits with 0 if the verdict is "works" and every floor is met, and with 1 if not.`,
-		Example: `  condense plugin judge ./condense-tidy
-  condense plugin judge tidy --as markdown -o CARD.md
-  condense plugin judge tidy --reader cheap --recall 5k --sessions 'recorded/*.jsonl'
-  condense plugin judge ./plugin.py --folder . --floors ci/judge.yaml --sessions 'recorded/*.jsonl'`,
-		Args: cli.Arguments(1, 1, "want one plugin, by its path or its name in the configuration; got %d"),
+		Args:  cli.Arguments(1, 1, "want one plugin, by its path or its name in the configuration; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.path = args[0]
 			return judgePlugin(cmd, a, &j)

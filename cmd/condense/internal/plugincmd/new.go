@@ -31,19 +31,7 @@ func pluginNewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write a plugin to start with",
-		Long: `new writes a complete plugin into a new folder: -o, or NAME. The plugin shortens old tool results; change it to do
-what you want. Nothing is overwritten. There are templates in Go, Node and Python, which are programs, and in Go, Rust
-and AssemblyScript for WebAssembly: one file for all platforms, which has no files and no network. Those in Go, Node and
-Python have a test that runs the conformance suite; with --ci they have a workflow for GitHub too, which builds the plugin
-for every platform, tests and judges it, and publishes a release with checksums for a tag, and judge.yaml with the
-floors of the judgement.
-
-A plugin in Go needs the module github.com/condensehq/condense. If this program was not built from a release
-of the module, the plugin is built with the checkout that --replace names; by default with the one that
-contains the working folder, or that this program was built from.`,
-		Example: `  condense plugin new tidy
-  condense plugin new tidy -o plugins/condense-tidy --replace ~/src/condense`,
-		Args: cli.Arguments(1, 1, "want one name, such as tidy; got %d"),
+		Args:  cli.Arguments(1, 1, "want one name, such as tidy; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := newNaming(args[0])
 			if err != nil {
@@ -166,22 +154,10 @@ type templateLang struct {
 
 var templateLangs = map[string]templateLang{
 	"go": {replaces: true, next: func(n *naming) []string {
-		var first []string
-		if n.Replace == "" {
-			first = []string{"go mod tidy"}
-		}
-		return append(first, "go test ./...", "condense plugin dev .", "go build -o "+n.Program+" .", "condense plugin test ./"+n.Program)
+		return append(n.tested(), "condense plugin dev .", "go build -o "+n.Program+" .", "condense plugin test ./"+n.Program)
 	}},
 	"go-wasm": {base: "go", replaces: true, next: func(n *naming) []string {
-		var first []string
-		if n.Replace == "" {
-			first = []string{"go mod tidy"}
-		}
-		return append(first,
-			"go test ./...",
-			"GOOS=wasip1 GOARCH=wasm go build -o "+n.Program+".wasm .",
-			"condense plugin test ./"+n.Program+".wasm",
-		)
+		return append(n.tested(), "GOOS=wasip1 GOARCH=wasm go build -o "+n.Program+".wasm .", "condense plugin test ./"+n.Program+".wasm")
 	}},
 	"rust-wasm": {sdk: "rust", noCI: true, next: func(n *naming) []string {
 		return []string{
@@ -199,6 +175,14 @@ var templateLangs = map[string]templateLang{
 	"python": {sdk: "python", next: func(*naming) []string {
 		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py --folder ."}
 	}},
+}
+
+// tested are the commands that test a plugin in Go.
+func (n *naming) tested() []string {
+	if n.Replace == "" {
+		return []string{"go mod tidy", "go test ./..."}
+	}
+	return []string{"go test ./..."}
 }
 
 func langNames() []string { return slices.Sorted(maps.Keys(templateLangs)) }
@@ -221,15 +205,10 @@ func renderTemplate(lang string, n *naming) ([]templateFile, error) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		data := sources[name]
 		if base, ok := strings.CutSuffix(name, tmpl); ok {
-			t, err := template.New(name).Option("missingkey=error").Parse(string(data))
-			if err != nil {
+			name = base
+			if data, err = n.fill(template.New(name), data); err != nil {
 				return nil, err
 			}
-			var b bytes.Buffer
-			if err := t.Execute(&b, n); err != nil {
-				return nil, err
-			}
-			name, data = base, b.Bytes()
 		}
 		if path.Base(name) == "gitignore" {
 			name = path.Join(path.Dir(name), ".gitignore")
@@ -241,6 +220,17 @@ func renderTemplate(lang string, n *naming) ([]templateFile, error) {
 		files = append(files, templateFile{name, data, mode})
 	}
 	return files, nil
+}
+
+// fill returns the text of a template with the values of n.
+func (n *naming) fill(t *template.Template, text []byte) ([]byte, error) {
+	t, err := t.Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, n)
+	return b.Bytes(), err
 }
 
 // templateSources returns the templates, the SDK and the protocol by their names in the new plugin.
@@ -334,16 +324,9 @@ func findCheckout() (string, bool) {
 	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
 		starts = append(starts, filepath.Dir(source))
 	}
-	for _, dir := range starts {
-		for {
-			if isCheckout(dir) {
-				return dir, true
-			}
-			up := filepath.Dir(dir)
-			if up == dir {
-				break
-			}
-			dir = up
+	for _, start := range starts {
+		if dir, ok := upward(start, isCheckout); ok {
+			return dir, true
 		}
 	}
 	return "", false

@@ -1,7 +1,6 @@
 package plugincmd
 
 import (
-	"bytes"
 	"embed"
 	"text/template"
 
@@ -23,15 +22,10 @@ func renderCI(lang string, n *naming) ([]templateFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := template.New(f.to).Delims("[[", "]]").Option("missingkey=error").Parse(string(text))
-		if err != nil {
+		if text, err = n.fill(template.New(f.to).Delims("[[", "]]"), text); err != nil {
 			return nil, err
 		}
-		var b bytes.Buffer
-		if err := t.Execute(&b, n); err != nil {
-			return nil, err
-		}
-		files = append(files, templateFile{f.to, b.Bytes(), 0o644})
+		files = append(files, templateFile{f.to, text, 0o644})
 	}
 	return files, nil
 }

@@ -24,15 +24,6 @@ func pluginPinCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pin [NAME|PATH...]",
 		Short: "Approve plugins as they are now, by their checksums",
-		Long: `pin computes the SHA-256 of each plugin named, or of all that the configuration declares, and stores it with
-your other approvals in your own configuration folder. From then on this program is started, and no other at its
-path. A plugin with a folder is pinned with every file in it. A configuration file may have the checksum itself,
-as sha256; it counts once you trust the file.
-
-PATH may be a program that no provider uses. Nothing is started. 'condense trust --list' shows what is approved.`,
-		Example: `  condense plugin pin
-  condense plugin pin ours
-  condense plugin pin ./condense-provider-ours`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			declared, c, err := a.LoadPlugins()
 			if err != nil {

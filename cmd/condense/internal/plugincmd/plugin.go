@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -21,10 +22,8 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "Write, test, judge, install, pin, list and document providers that are separate programs",
-		Long: `A plugin is a program that condense starts and asks to shorten conversations. The configuration names it,
-and condense starts it only if its checksum was approved with 'condense plugin pin'.`,
-		Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:  cli.UnknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand( // in the order in which an author needs them
 		pluginNewCommand(a),
@@ -74,10 +73,7 @@ func pluginListCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the configured plugins: whether they are pinned, and how they describe themselves",
-		Long: `list shows every plugin that the configuration declares: its program, and whether the program has the pinned
-checksum. If so, it is started with its settings and asked for its version, its documentation and its settings.
-Other programs, and programs of files that you have not trusted, are not started.`,
-		Args: cli.NoArguments("'condense plugin test PATH' tries one plugin"),
+		Args:  cli.NoArguments("'condense plugin test PATH' tries one plugin"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			declared, _, err := a.LoadPlugins()
 			if err != nil {
@@ -159,14 +155,6 @@ func printPlugin(w io.Writer, l pluginListing) {
 	}
 }
 
-// firstRunes shortens a text to n characters.
-func firstRunes(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
 // printAbout writes the documentation of a plugin and its settings.
 func printAbout(w io.Writer, doc string, may core.Abilities, settings []registry.Setting) {
 	if doc != "" {
@@ -176,7 +164,7 @@ func printAbout(w io.Writer, doc string, may core.Abilities, settings []registry
 	registry.Nested(settings, func(s registry.Setting, _ int) {
 		term.Printf(w, "  setting   %s: %s (%s", s.Name, s.Doc, s.Type)
 		if len(s.Default) > 0 && len(s.Fields) == 0 {
-			term.Printf(w, ", default %s", firstRunes(string(s.Default), 60))
+			term.Printf(w, ", default %s", plain.First(string(s.Default), 60))
 		}
 		term.Printf(w, ")")
 		if len(s.Enum) > 0 {

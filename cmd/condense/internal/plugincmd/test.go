@@ -30,18 +30,7 @@ func pluginTestCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test PATH",
 		Short: "Test whether a plugin meets the requirements",
-		Long: `test starts the program at PATH as condense would, but unpinned, for authors who change it. It asks the plugin to
-describe itself, runs the conformance suite over the protocol (ordinary, empty, huge and unusual conversations,
-parallel calls, cancelled calls), compares two answers to the same request, and lets the plugin halve
-conversations. For every broken rule it says where, how, and what to do.
-
-Whatever language model the plugin asks for, it gets one that selects sentences and costs nothing.
-
-It exits with 0 if there is no fault and with 1 if there is one. Saving nothing is not a fault.`,
-		Example: `  condense plugin test ./condense-provider-ours
-  condense plugin test ./ours --settings '{"keep": 3}' --trace session.jsonl --trace other.json
-  condense plugin test ./ours/run.mjs --folder ./ours --settings settings.json`,
-		Args: cli.Arguments(1, 1, "want the path of one program; got %d"),
+		Args:  cli.Arguments(1, 1, "want the path of one program; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path = args[0]
 			trial, err := t.trial(a, cmd)

@@ -24,7 +24,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -195,7 +194,7 @@ func (r *Recorder) write(e *live.Exchange) error {
 }
 
 func read(e *live.Exchange, body []byte) (*transcript.Document, error) {
-	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: messages.Formats[wire.API(e.API)]})
+	return transcript.Read(bytes.NewReader(body), &transcript.ReadOptions{Format: wire.Of(wire.API(e.API)).Format})
 }
 
 // find returns the journal that said continues: the one with most of its messages. It creates a journal if none has
@@ -221,7 +220,7 @@ func (l *lineage) find(d *transcript.Document, said []core.Message) (*history.Fi
 	return j, nil
 }
 
-var unsafe = plain.Pattern(`[^a-z0-9]+`)
+var nonAlnum = plain.Pattern(`[^a-z0-9]+`)
 
 // lineage returns the lineage of e, with its journals.
 func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
@@ -237,7 +236,7 @@ func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 		}
 		r.open = slices.Delete(r.open, 0, 1)
 	}
-	agent := strings.Trim(unsafe().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
+	agent := strings.Trim(nonAlnum().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
 	agent = cmp.Or(agent, "agent")
 	sum := sha256.Sum256([]byte(key))
 	l := &lineage{key: key, name: filepath.Join(r.dir, fmt.Sprintf("%.32s-%x", agent, sum[:8]))}

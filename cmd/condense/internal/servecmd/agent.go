@@ -27,12 +27,8 @@ func agentCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Point an agent's settings at condense serve, for good",
-		Long: `agent install writes the address of a running 'condense serve' into the settings file of an agent, so that every start of the
-agent uses it; agent remove undoes that. Only the address is set, as text: comments, layout and everything else in the
-file remain. Without an installation, use 'condense wrap'. Without a gateway, plugins shorten new tool
-results inside Claude Code, OpenCode and pi: see docs/agents.md.`,
-		Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:  cli.UnknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(installCommand(a), removeCommand(a), statusCommand(a))
 	return cmd
@@ -79,9 +75,6 @@ func installCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install AGENT",
 		Short: "Write the gateway's address into the settings of an agent",
-		Example: `  condense agent install claude
-  condense agent install codex --url http://127.0.0.1:9000
-  condense agent install codex --recall`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent, err := agentNamed(cmd, args)
 			if err != nil {
@@ -253,8 +246,6 @@ func removeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove AGENT",
 		Short: "Undo agent install",
-		Long: `remove gives the settings file back byte for byte if it has not changed since. If it has, only the address is undone, and
-a value that you have set yourself since remains.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent, err := agentNamed(cmd, args)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -153,7 +154,7 @@ func causes(s *live.Stats) (lines []string, rest int) {
 			what = "the vendor refused"
 		}
 		line := fmt.Sprintf("%s: %s, %s", what, f.Reason, size.Plural(f.Count, "time"))
-		if advice := live.Advice(f.Reason); advice != "" {
+		if advice := control.Advice(f.Status); advice != "" {
 			line += ": " + advice
 		}
 		lines = append(lines, line)

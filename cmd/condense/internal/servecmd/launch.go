@@ -43,6 +43,7 @@ type pointing struct {
 	base   string   // the gateway's address
 	secret string   // of recall; empty for an agent without these tools
 	status []string // the program of its status line, with arguments; nil for the agent's own
+	later  *agents.Later
 }
 
 // launch returns the arguments and the environment with which an agent sends its requests to the
@@ -86,11 +87,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		}
 	}
 	if p.Merge != "" {
-		keys := p.Settings[len(p.Settings)-1].Keys
-		if recall != nil {
-			keys = slices.Concat(keys, recall.Keys)
-		}
-		text, err := merged(keys, lookup(environ, p.Merge), fill)
+		text, err := merged(&p, recall, to.later, lookup(environ, p.Merge), fill)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", p.Merge, err), l.remove())
 		}
@@ -115,6 +112,12 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 	if recall != nil {
 		if err := l.recall(recall, fill); err != nil {
 			return nil, errors.Join(err, l.remove())
+		}
+	}
+	if to.later != nil { // the user's arguments come after these
+		l.args = append(l.args, to.later.Args...)
+		for name, value := range to.later.Env {
+			l.set(name, value)
 		}
 	}
 	l.args = append(l.args, args...)

@@ -30,22 +30,9 @@ func liveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "See and direct the conversations of running agents: condense now, undo, pause, protect",
-		Long: `live lists the conversations that went through the gateways of condense serve and condense wrap in the last hour. Its commands ask for something
-that is done with the next request of a conversation, whichever gateway gets it, and survive a restart.
-
-It reads and writes the store that the gateways share (serve.store). For a gateway on another machine, or with --store memory, name its admin
-address with --admin; the token is from the configuration (serve.token_env or serve.token_file). A gateway of this machine without one knows
-its user by a file in the user's folder for state.
-
-An ID can be shortened. Without one, the only running conversation is meant, or that of the Claude Code that runs the command, or the only one in
-this folder.`,
-		Example: `  condense live
-  condense live now
-  condense live undo 3kq7
-  condense live --output json`,
-		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
+		Args:  cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
+			return l.with(cmd, func(d controller) error { return l.list(cmd, d) })
 		},
 	}
 	cmd.AddCommand(
@@ -74,8 +61,8 @@ type liveFlags struct {
 // startOne says how there is something to direct.
 const startOne = "start an agent with 'condense wrap AGENT', or a gateway with 'condense serve'"
 
-// with opens the desk and calls f.
-func (l *liveFlags) with(cmd *cobra.Command, f func(desk) error) error {
+// with opens the controller and calls f.
+func (l *liveFlags) with(cmd *cobra.Command, f func(controller) error) error {
 	if !slices.Contains(liveFormats, l.output) {
 		return cli.Usage(cmd, "--output: no format %q; there are %s", l.output, strings.Join(liveFormats, ", "))
 	}
@@ -131,8 +118,8 @@ func (l *liveFlags) where() string {
 	return ""
 }
 
-// far calls f with the desk of the gateway at an admin address.
-func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
+// far calls f with the controller of the gateway at an admin address.
+func (l *liveFlags) far(cmd *cobra.Command, f func(controller) error) error {
 	u, err := url.Parse(l.admin)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return cli.Usage(cmd, "--admin: %q is no address such as http://127.0.0.1:8766", l.admin)
@@ -146,11 +133,11 @@ func (l *liveFlags) far(cmd *cobra.Command, f func(desk) error) error {
 			return err
 		}
 	}
-	return f(&farDesk{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
+	return f(&remote{base: strings.TrimRight(u.Scheme+"://"+u.Host, "/"), token: token})
 }
 
 // chosenOne returns the conversation that the user means.
-func (l *liveFlags) chosenOne(cmd *cobra.Command, d desk, args []string) (*control.Conversation, error) {
+func (l *liveFlags) chosenOne(cmd *cobra.Command, d controller, args []string) (*control.Conversation, error) {
 	if len(args) > 0 {
 		all, err := d.Conversations(cmd.Context(), time.Time{})
 		if err != nil {

@@ -18,7 +18,7 @@ func (l *liveFlags) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the running conversations, as live alone does", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return l.with(cmd, func(d desk) error { return l.list(cmd, d) })
+			return l.with(cmd, func(d controller) error { return l.list(cmd, d) })
 		},
 	}
 	l.listFlags(cmd)
@@ -30,7 +30,7 @@ func (l *liveFlags) listFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.all, "all", false, "list all that the store has")
 }
 
-func (l *liveFlags) list(cmd *cobra.Command, d desk) error {
+func (l *liveFlags) list(cmd *cobra.Command, d controller) error {
 	if l.since <= 0 {
 		return cli.Usage(cmd, "--since: %s is not positive", l.since)
 	}

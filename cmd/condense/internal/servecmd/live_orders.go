@@ -13,8 +13,8 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/size"
-	"github.com/condensehq/condense/live"
 )
 
 func (l *liveFlags) nowCommand() *cobra.Command {
@@ -23,17 +23,12 @@ func (l *liveFlags) nowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "now [ID]",
 		Short: "Condense before the next request of a conversation",
-		Long: `now condenses a conversation before its next request, with the chain that its gateway would use, or the one that you name. If that asks a language
-model, the next request does not wait: the one after uses the result.`,
-		Example: `  condense live now
-  condense live now 3kq7 --target 20%
-  condense live now 3kq7 --provider slidingwindow`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := setTarget(cmd, target, &ask); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				if err := l.knows(cmd, &ask); err != nil {
 					return err
 				}
@@ -41,7 +36,7 @@ model, the next request does not wait: the one after uses the result.`,
 				if err != nil {
 					return err
 				}
-				return l.done(cmd, d, c, live.OrderNow, &ask)
+				return l.done(cmd, d, c, session.OrderNow, &ask)
 			})
 		},
 	}
@@ -96,14 +91,9 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo [ID]",
 		Short: "Take the last condensation of a conversation back",
-		Long: `undo makes the next request send what would have been sent without the last condensation: the client's own history, or what an earlier condensation
-left. It first prints the cost in the vendor's cache, and asks. The conversation is not condensed again at once: only a full window, or
-'condense live now', does that.
-
-A model that binds its thinking to what was sent before it gets the messages back without its thinking since the condensation.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err
@@ -122,7 +112,7 @@ A model that binds its thinking to what was sent before it gets the messages bac
 				case !term.Confirm(l.app.Stdin, l.app.Stderr, "Undo it? [y/N] "):
 					return errors.New("nothing was undone")
 				}
-				return l.done(cmd, d, c, live.OrderUndo, &control.Ask{})
+				return l.done(cmd, d, c, session.OrderUndo, &control.Ask{})
 			})
 		},
 	}
@@ -171,11 +161,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect [ID] TEXT|MESSAGE",
 		Short: "Keep a text or a message verbatim in every condensation from now on",
-		Long: `protect keeps all messages with a text, or the message with a number, verbatim from now on, in every strategy. The numbers are shown by
-'condense live show': the place in the agent's own history. What is condensed already stays so until that is undone.`,
-		Example: `  condense live protect "never touch the migrations"
-  condense live protect 3kq7 12`,
-		Args: cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
+		Args:  cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := args[len(args)-1]
 			ask := control.Ask{Text: what}
@@ -190,7 +176,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	}
 	if !on {
 		name = "unprotect"
-		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "unprotect [ID] TEXT|MESSAGE", "End a protection", "", ""
+		cmd.Use, cmd.Short = "unprotect [ID] TEXT|MESSAGE", "End a protection"
 	}
 	cmd.Flags().BoolVar(&asText, "text", false, "a number is a text")
 	return cmd
@@ -198,7 +184,7 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 
 // do does something with the conversation that the user means, and says so.
 func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask) error {
-	return l.with(cmd, func(d desk) error {
+	return l.with(cmd, func(d controller) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
 			return err
@@ -207,7 +193,7 @@ func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *co
 	})
 }
 
-func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, action string, ask *control.Ask) error {
+func (l *liveFlags) done(cmd *cobra.Command, d controller, c *control.Conversation, action string, ask *control.Ask) error {
 	if err := d.Do(cmd.Context(), c, action, ask); err != nil {
 		return fmt.Errorf("%s: %w", c.Short(), err)
 	}
@@ -220,8 +206,8 @@ func (l *liveFlags) done(cmd *cobra.Command, d desk, c *control.Conversation, ac
 
 // sayings describe the effect of each action.
 var sayings = map[string]func(*control.Conversation) string{
-	live.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
-	live.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
+	session.OrderNow:  func(*control.Conversation) string { return "is condensed before its next request" },
+	session.OrderUndo: func(*control.Conversation) string { return "its last condensation is undone with the next request" },
 	"pause": func(*control.Conversation) string {
 		return "is condensed only where the vendor would refuse it, until 'condense live resume'"
 	},

@@ -17,12 +17,9 @@ func (l *liveFlags) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [ID]",
 		Short: "Print the view of a conversation, with the hidden messages",
-		Long: `show prints what is sent in place of the first messages of a conversation, and the messages that are hidden by it, one per line: number, role and
-beginning. The messages that follow are sent as the client has them. They are not stored, so they are not printed. Hidden messages are stored
-only where the agent can recall them.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
 				if err != nil {
 					return err

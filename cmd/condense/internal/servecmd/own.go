@@ -31,27 +31,15 @@ type Own struct {
 	List    []string   // arguments with which its program prints the models as JSON, if no file has them
 	Within  []string   // the providers whose requests come through the gateway; nil: all. Where they stand side by side, the others are of no interest
 	ID      string     // the name of a model in it, if that is not the member's
-	Context []string   // the path of its window from there, in JSON
+	Context [][]string // the path of its window from there, in JSON: the first that is there; all but the last are for the input alone
 	First   string     // of the models, the agent starts with the one with the smallest
 
-	Model    Source // the model that it starts with; with Within, its provider can be before it
-	Provider Source // the provider of the model
-	Window   Source // a window for every model
-	Limit    Source // the size at which it condenses by itself, if that is below its usual one
-	Share    Source // the share of a window at which it does
-	Spare    Source // what it leaves free of a window
-	Off      Source // "false": it never does
+	Model    agents.Source // the model that it starts with; with Within, its provider can be before it
+	Provider agents.Source // the provider of the model
 }
 
-// A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
-type Source struct {
-	Flags []string // -x VALUE, -xVALUE, -x=VALUE, or NAME = VALUE
-	Env   string
-	Key   []string
-}
-
-// value returns the value; empty if the user has set none.
-func (s *Source) value(files []Settings, args []string) string {
+// setting returns the value that the user has set; empty for none.
+func setting(s *agents.Source, files [][]*settings.File, args []string) string {
 	value := ""
 	for i, arg := range args {
 		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config=") // Codex's, attached
@@ -68,14 +56,9 @@ func (s *Source) value(files []Settings, args []string) string {
 	if value == "" && s.Env != "" {
 		value = os.Getenv(s.Env)
 	}
-	for i := range files {
-		for _, file := range paths(&files[i]) {
-			if value != "" || s.Key == nil {
-				break
-			}
-			if text, err := readSettings(file); err == nil {
-				value, _, _ = settings.Get(files[i].Format, text, s.Key...) // the agent reports its faults
-			}
+	for _, file := range slices.Concat(files...) {
+		if value == "" && s.Key != nil {
+			value, _, _ = file.Get(s.Key...) // the agent reports its faults
 		}
 	}
 	return strings.Trim(value, `"'`)
@@ -89,6 +72,8 @@ type knowing struct {
 	unread    []string      // notes about settings that were not read
 	limit     int           // the size at which it condenses by itself, if that is below its usual one; 0 otherwise
 	source    string
+	raised    string
+	set       bool // the user has set when it condenses by itself
 }
 
 // readOwn returns what an agent knows about its models.
@@ -98,10 +83,16 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	if p.Own == nil || !talks(agent, args) {
 		return k
 	}
-	o := new(*p.Own)
-	files := slices.Concat(p.Settings, o.Files)
-	number := func(s *Source, least, most float64) float64 { // -1 if there is none
-		n, err := strconv.ParseFloat(strings.ReplaceAll(s.value(files, args), "_", ""), 64)
+	o, set := new(*p.Own), &own.Set
+	files := k.open(slices.Concat(p.Settings, o.Files))
+	if at, text := flagSettings(p, args); at >= 0 {
+		files = slices.Insert(files, 0, []*settings.File{settings.Parse(settings.JSON, text)})
+	}
+	if p.Merge != "" && os.Getenv(p.Merge) != "" {
+		files = slices.Insert(files, 0, []*settings.File{settings.Parse(settings.JSON, []byte(os.Getenv(p.Merge)))})
+	}
+	number := func(s *agents.Source, least, most float64) float64 { // -1 if there is none
+		n, err := strconv.ParseFloat(strings.ReplaceAll(setting(s, files, args), "_", ""), 64)
 		if err != nil || n < least || n > most || most > 1 && n != math.Trunc(n) {
 			return -1
 		}
@@ -110,45 +101,71 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	k.choose(o, files, args)
 	chosen := k.starts
 	var listed []agents.Window
-	for _, text := range k.catalogs(ctx, o, files, program) {
+	for _, file := range catalogs(ctx, o, files, program) {
 		var v any
-		if json.Unmarshal(settings.Plain(text), &v) == nil {
+		if json.Unmarshal(file.Text, &v) == nil {
 			listed = append(k.read(o, v, "", new(float64)), listed...)
 		}
 	}
 	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
 	own.Windows = append(listed, own.Windows...)
 	k.starts = cmp.Or(chosen, k.starts)
-	if window := int(number(&o.Window, leastWindow, mostTokens)); window > 0 {
+	if window := int(number(&set.Window, leastWindow, mostTokens)); window > 0 {
 		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
 	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
 		k.source = "its catalogue"
 	}
-	switch share, spare := number(&o.Share, 0, 1), int(number(&o.Spare, 0, mostTokens)); {
-	case o.Off.value(files, args) == "false":
+	switch share, spare := number(&set.Share, 0, 1), int(number(&set.Spare, 0, mostTokens)); {
+	case setting(&set.Off, files, args) == "false":
 		own.Share, own.Reserve = 0, 0
 	case share > 0:
 		own.Share = share
+	case spare >= 0 && own.Input > 0:
+		own.Input = max(1, spare)
 	case spare >= 0:
 		own.Reserve = max(1, spare)
 	}
-	if k.limit = max(0, int(number(&o.Limit, leastWindow, mostTokens))); k.limit > 0 {
+	if k.limit = max(0, int(number(&set.Limit, leastWindow, mostTokens))); k.limit > 0 {
 		k.source = "its settings"
 	}
+	for _, s := range append([]agents.Source{set.Limit, set.Share, set.Spare, set.Off}, set.More...) {
+		has := func(f *settings.File) bool { return s.Key != nil && f.Has(s.Key...) }
+		k.set = k.set || setting(&s, nil, args) != "" || slices.ContainsFunc(slices.Concat(files...), has)
+	}
 	return k
+}
+
+// later returns how the agent is made to condense by itself later than condense; nil if condense does not.
+func (f *gatewayFlags) later(g *gateway, talks bool) *agents.Later {
+	if due, _, _ := live.Due(g.Gateway, f.knows.agent.Name, f.knows.starts); due <= 0 || f.keepLimit || g.settings.Observe || !talks {
+		return nil
+	}
+	return f.knows.later()
+}
+
+// later returns how the agent condenses by itself later, which is what is known of it then; nil if it cannot, or the user has set when.
+func (k *knowing) later() *agents.Later {
+	l := k.agent.Later
+	if l == nil || k.set {
+		return nil
+	}
+	if a := k.agent; l.Share != a.Share || l.Reserve != a.Reserve || l.Input != a.Input {
+		a.Share, a.Reserve, a.Input, k.raised = l.Share, l.Reserve, l.Input, ", raised for this run"
+	}
+	return l
 }
 
 // The windows that a model can have, in tokens.
 const leastWindow, mostTokens = 1000, 1e8
 
 // choose finds the model that the agent starts with, and its provider, whose windows count too.
-func (k *knowing) choose(o *Own, files []Settings, args []string) {
-	k.starts = o.Model.value(files, args)
-	if o.Model.value(nil, args) != "" { // the provider of the settings is that of their own model
+func (k *knowing) choose(o *Own, files [][]*settings.File, args []string) {
+	k.starts = setting(&o.Model, files, args)
+	if setting(&o.Model, nil, args) != "" { // the provider of the settings is that of their own model
 		files = nil
 	}
 	provider, name, found := strings.Cut(k.starts, "/")
-	if p := o.Provider.value(files, args); p != "" {
+	if p := setting(&o.Provider, files, args); p != "" {
 		provider, name = p, strings.TrimPrefix(k.starts, p+"/")
 	} else if o.Within == nil || !found {
 		provider, name = "", k.starts[strings.LastIndex(k.starts, "/")+1:]
@@ -159,20 +176,33 @@ func (k *knowing) choose(o *Own, files []Settings, args []string) {
 	}
 }
 
-// catalogs returns the texts with the agent's models, the most special last.
-func (k *knowing) catalogs(ctx context.Context, o *Own, files []Settings, program string) (texts [][]byte) {
-	for i := range slices.Backward(files) {
-		for _, file := range paths(&files[i]) {
+// open reads settings files, in the order in which they win, in a group for each of all. It notes those that cannot be read.
+func (k *knowing) open(all []Settings) [][]*settings.File {
+	groups := make([][]*settings.File, len(all))
+	for i := range slices.Backward(all) {
+		for _, file := range paths(&all[i]) {
 			switch text, err := readSettings(file); {
-			case err != nil && !errors.Is(err, fs.ErrNotExist):
+			case err == nil:
+				groups[i] = append(groups[i], settings.Parse(all[i].Format, text))
+			case !errors.Is(err, fs.ErrNotExist):
 				k.unread = append(k.unread, fmt.Sprintf("%s: %v; its settings are not known", cli.FromHome(file), err))
-			case err == nil && o.Context != nil && files[i].Format == settings.JSON:
-				texts = append(texts, text)
 			}
 		}
 	}
-	if len(texts) > 0 || o.List == nil {
-		return texts
+	return groups
+}
+
+// catalogs returns the files with the agent's models, the most special last.
+func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program string) (found []*settings.File) {
+	for _, group := range slices.Backward(files) {
+		for _, file := range group {
+			if o.Context != nil && file.Format == settings.JSON {
+				found = append(found, file)
+			}
+		}
+	}
+	if len(found) > 0 || o.List == nil {
+		return found
 	}
 	const patience = 3 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -186,7 +216,7 @@ func (k *knowing) catalogs(ctx context.Context, o *Own, files []Settings, progra
 	if cmd.Wait() != nil { // an older version, which does not know the command
 		return nil
 	}
-	return [][]byte{text}
+	return []*settings.File{settings.Parse(settings.JSON, text)}
 }
 
 // read returns the models below v, which is a member of this name; of a list, it has none.
@@ -198,10 +228,14 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		return all
 	}
 	m, _ := v.(map[string]any)
-	at := v
-	for _, part := range o.Context {
-		inner, _ := at.(map[string]any)
-		at = inner[part]
+	var at any
+	last := 0
+	for i := 0; i < len(o.Context) && at == nil; i++ {
+		at, last = v, i+1
+		for _, part := range o.Context[i] {
+			inner, _ := at.(map[string]any)
+			at = inner[part]
+		}
 	}
 	if window, ok := at.(float64); ok && window >= leastWindow && window <= mostTokens && window == math.Trunc(window) {
 		id, _ := m[o.ID].(string)
@@ -211,7 +245,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 		if n, ok := m[o.First].(float64); ok && (*first == 0 || n < *first) {
 			*first, k.starts = n, id
 		}
-		return []agents.Window{{Model: id, Tokens: int(window)}}
+		return []agents.Window{{Model: id, Tokens: int(window), Input: last < len(o.Context)}}
 	}
 	names := slices.DeleteFunc(slices.Clone(o.Within), func(name string) bool { return m[name] == nil })
 	if len(names) == 0 {
@@ -229,7 +263,7 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 	if k.limit > 0 {
 		l.Compacts = min(cmp.Or(l.Compacts, k.limit), k.limit)
 	}
-	return l
+	return live.AgentLimit(l)
 }
 
 // first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent is not known to condense by itself.
@@ -254,7 +288,7 @@ func (k *knowing) said(due, window int, known bool) string {
 		}
 		return fmt.Sprintf("conversations are condensed before %s does it by itself, at about %d %% of the window of the model", who, 100*due/max(1, window))
 	case own.Compacts > 0:
-		rest = fmt.Sprintf(", before %s does at %s of %s", who, size.Group(own.Compacts), size.Group(cmp.Or(own.Window, window)))
+		rest = fmt.Sprintf(", before %s does at %s of %s", who, size.Group(own.Compacts), size.Group(cmp.Or(own.Window, window))) + k.raised
 	}
 	why := k.source
 	if why == "" && own.Window > 0 {

@@ -77,6 +77,11 @@ func TestReadOwn(t *testing.T) {
 			},
 			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
 		},
+		"OpenCode's model with a window for the input": {
+			agent: "opencode", model: "gpt-x", want: live.AgentLimit{Window: 272_000, Compacts: 252_000}, files: map[string]string{
+				"opencode.json": `{"provider": {"openai": {"models": {"gpt-x": {"limit": {"context": 400000, "input": 272000}}}}}}`,
+			},
+		},
 		"OpenCode's settings with comments": {
 			agent: "opencode", model: "claude-x", files: map[string]string{"opencode.jsonc": "{ // mine\n\"provider\": {\"anthropic\": {\"models\": {\"claude-x\": {\"limit\": {\"context\": 300000,},},},},},}"},
 			want: live.AgentLimit{Window: 300_000, Compacts: 268_000},
@@ -224,6 +229,56 @@ func TestReadOwn(t *testing.T) {
 			}
 			if got := k.of(test.model, test.window); got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestLater: wrap gives an agent a later limit for the run, in its arguments, variables or a file of its own, unless the user has set one.
+func TestLater(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	for name, test := range map[string]struct {
+		args []string
+		env  string // the user's own, NAME=VALUE
+		want string // in what the agent is started with; empty: nothing is set
+		at   int    // it condenses by itself then, of 200,000
+	}{
+		"claude":                    {want: "CLAUDE_CODE_AUTO_COMPACT_WINDOW=1000000", at: 167_000},
+		"claude with a window":      {env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW=300000"},
+		"claude with a share":       {env: "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE=50"},
+		"claude with a flag":        {args: []string{"--settings", `{"autoCompactWindow": 150000}`}},
+		"claude with a window each": {args: []string{"--settings", `{"modelSettings": {"claude-x": {"autoCompactWindow": 150000}}}`}},
+		"codex":                     {want: `model_auto_compact_token_limit_scope="body_after_prefix"`, at: 190_000},
+		"codex with a window":       {args: []string{"-c", "model_context_window=200000"}, want: "model_auto_compact_token_limit=100000000", at: 190_000},
+		"codex with a limit":        {args: []string{"-c", "model_auto_compact_token_limit=90000"}},
+		"opencode":                  {want: `"reserved": 8000`, at: 168_000},
+		"opencode with a reserve":   {env: `OPENCODE_CONFIG_CONTENT={"compaction": {"reserved": 9000}}`},
+		"opencode that never does":  {env: `OPENCODE_CONFIG_CONTENT={"compaction": {"auto": false}}`},
+		"pi":                        {},
+		"gemini":                    {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environ := []string{}
+			if v, value, ok := strings.Cut(test.env, "="); ok {
+				t.Setenv(v, value)
+				environ = []string{test.env}
+			}
+			name, _, _ = strings.Cut(name, " ")
+			agent := agents.Find(name)
+			k := readOwn(t.Context(), agent, "/nowhere", test.args)
+			before := k.of("model", 200_000).Compacts
+			l, err := launch(agent, test.args, addresses{}, pointing{base: "http://127.0.0.1:1", later: k.later()}, environ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.remove() })
+			given := strings.Join(append(l.env, l.args...), "\n")
+			switch at := k.of("model", 200_000).Compacts; {
+			case test.want == "" && (k.raised != "" || at != before):
+				t.Errorf("the limit is %d, and was %d: %s", at, before, given)
+			case test.want != "" && (at != test.at || at < before || !strings.Contains(given, test.want)):
+				t.Errorf("the limit is %d, and was %d: %s", at, before, given)
 			}
 		})
 	}

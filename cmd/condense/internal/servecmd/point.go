@@ -276,17 +276,23 @@ func paths(s *Settings) []string {
 	return found
 }
 
-// merged is a configuration in a variable with the addresses of the gateway.
-func merged(keys []Key, text string, fill func(string) string) (string, error) {
-	text = cmp.Or(text, "{}")
-	out := []byte(text)
+// merged is a configuration in a variable with the addresses of the gateway, its server of MCP and the later limit, where there are these.
+func merged(p *Point, recall *Recall, later *agents.Later, text string, fill func(string) string) (string, error) {
+	keys := p.Settings[len(p.Settings)-1].Keys
+	if recall != nil {
+		keys = slices.Concat(keys, recall.Keys)
+	}
+	out := []byte(cmp.Or(text, "{}"))
+	var err error
 	for _, k := range keys {
-		var err error
 		if out, _, err = settings.Set(settings.JSON, out, fill(k.Value), k.Path...); err != nil {
 			return "", err
 		}
 	}
-	return string(out), nil
+	if later != nil && later.Key != nil {
+		out, _, err = settings.Set(settings.JSON, out, later.Value, later.Key...)
+	}
+	return string(out), err
 }
 
 // override makes the gateway win over settings that win over the environment, and over the provider

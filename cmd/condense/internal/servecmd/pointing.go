@@ -124,8 +124,7 @@ var points = map[string]Point{
 		},
 		Override: "--settings",
 		Own: &Own{
-			Model:  Source{Flags: []string{"--model"}, Env: "ANTHROPIC_MODEL", Key: []string{"model"}},
-			Window: Source{Env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW", Key: []string{"env", "CLAUDE_CODE_AUTO_COMPACT_WINDOW"}},
+			Model: agents.Source{Flags: []string{"--model"}, Env: "ANTHROPIC_MODEL", Key: []string{"model"}},
 		},
 		Skills: &Settings{Path: "~/.claude/skills", Dir: "CLAUDE_CONFIG_DIR"},
 		Status: []Key{{Path: []string{"statusLine", "type"}, Value: "command"}, {Path: []string{"statusLine", "command"}, Value: "{status}"}},
@@ -149,10 +148,8 @@ var points = map[string]Point{
 		Own: &Own{
 			Files: []Settings{{Path: "~/.codex/models_cache.json", Dir: "CODEX_HOME", Format: "json"}},
 			List:  []string{"debug", "models", "--bundled"},
-			ID:    "slug", Context: []string{"context_window"}, First: "priority",
-			Model:  Source{Flags: []string{"-m", "--model", "model"}, Key: []string{"model"}},
-			Window: Source{Flags: []string{"model_context_window"}, Key: []string{"model_context_window"}},
-			Limit:  Source{Flags: []string{"model_auto_compact_token_limit"}, Key: []string{"model_auto_compact_token_limit"}},
+			ID:    "slug", Context: [][]string{{"context_window"}}, First: "priority",
+			Model: agents.Source{Flags: []string{"-m", "--model", "model"}, Key: []string{"model"}},
 		},
 		Recall: &Recall{
 			Args: []string{"-c", `mcp_servers.condense.url="{mcp}"`, "-c", `mcp_servers.condense.bearer_token_env_var="CONDENSE_RECALL"`},
@@ -173,9 +170,8 @@ var points = map[string]Point{
 	"opencode": {
 		Own: &Own{
 			Files:  []Settings{{Path: "~/.cache/opencode/models.json", Dir: "XDG_CACHE_HOME/opencode", Format: "json"}},
-			Within: []string{"anthropic", "openai"}, ID: "id", Context: []string{"limit", "context"},
-			Model: Source{Flags: []string{"-m", "--model"}, Key: []string{"model"}},
-			Off:   Source{Key: []string{"compaction", "auto"}},
+			Within: []string{"anthropic", "openai"}, ID: "id", Context: [][]string{{"limit", "input"}, {"limit", "context"}},
+			Model: agents.Source{Flags: []string{"-m", "--model"}, Key: []string{"model"}},
 		},
 		Merge:  "OPENCODE_CONFIG_CONTENT",
 		Skills: &Settings{Path: "~/.config/opencode/skill", Dir: "XDG_CONFIG_HOME/opencode"},
@@ -195,11 +191,9 @@ var points = map[string]Point{
 	"pi": {
 		Own: &Own{
 			Files:  []Settings{{Path: "~/.pi/agent/settings.json", Dir: "PI_CODING_AGENT_DIR", Format: "json"}},
-			Within: []string{"anthropic", "openai"}, ID: "id", Context: []string{"contextWindow"},
-			Model:    Source{Flags: []string{"--model"}, Key: []string{"defaultModel"}},
-			Provider: Source{Flags: []string{"--provider"}, Key: []string{"defaultProvider"}},
-			Spare:    Source{Key: []string{"compaction", "reserveTokens"}},
-			Off:      Source{Key: []string{"compaction", "enabled"}},
+			Within: []string{"anthropic", "openai"}, ID: "id", Context: [][]string{{"contextWindow"}},
+			Model:    agents.Source{Flags: []string{"--model"}, Key: []string{"defaultModel"}},
+			Provider: agents.Source{Flags: []string{"--provider"}, Key: []string{"defaultProvider"}},
 		},
 		Args:     []string{"-e", "{file}"},
 		Without:  []string{"install", "remove", "uninstall", "update", "list", "config"},
@@ -215,8 +209,7 @@ var points = map[string]Point{
 	"gemini": {
 		Own: &Own{
 			Files: []Settings{{Path: ".gemini/settings.json", Format: "json"}, {Path: "~/.gemini/settings.json", Format: "json"}},
-			Model: Source{Flags: []string{"-m", "--model"}, Env: "GEMINI_MODEL", Key: []string{"model", "name"}},
-			Share: Source{Key: []string{"model", "compressionThreshold"}},
+			Model: agents.Source{Flags: []string{"-m", "--model"}, Env: "GEMINI_MODEL", Key: []string{"model", "name"}},
 		},
 		Env:       map[string]string{"GOOGLE_GEMINI_BASE_URL": "{base}", "GOOGLE_VERTEX_BASE_URL": "{base}"},
 		Elsewhere: map[string]string{"GOOGLE_GENAI_USE_GCA": "the login with Google"},
@@ -251,7 +244,7 @@ var points = map[string]Point{
 	"goose": {Env: map[string]string{"OPENAI_HOST": "{base}", "ANTHROPIC_HOST": "{base}"}},
 	"qwen": {
 		Env: map[string]string{"OPENAI_BASE_URL": "{openai}"},
-		Own: &Own{Model: Source{Flags: []string{"-m", "--model"}, Env: "OPENAI_MODEL"}},
+		Own: &Own{Model: agents.Source{Flags: []string{"-m", "--model"}, Env: "OPENAI_MODEL"}},
 	},
 	"any": {Env: map[string]string{
 		"ANTHROPIC_BASE_URL": "{base}", "ANTHROPIC_API_BASE": "{base}", "OPENAI_BASE_URL": "{openai}", "OPENAI_API_BASE": "{openai}",

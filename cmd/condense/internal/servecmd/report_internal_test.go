@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 	faulty.Errors = map[string]int{"commit": 1}
 	refused := said
 	refused.Errors = map[string]int{"vendor_authentication_error": 7}
-	refused.Failures = []live.Failure{{Kind: "vendor_authentication_error", Count: 7, Reason: "401 invalid x-api-key"}}
+	refused.Failures = []live.Failure{{Kind: "vendor_authentication_error", Count: 7, Reason: "401 invalid x-api-key", Status: 401}}
 	for name, tt := range map[string]struct {
 		stats  live.Stats
 		record string

@@ -28,19 +28,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Condense the conversations of running agents: a gateway to their models",
-		Long: `serve is a gateway between agents and the APIs of Anthropic and OpenAI, or any API that is compatible. An agent is given its
-address as base URL and needs nothing else. Requests that need nothing are forwarded byte for byte. When a conversation
-comes near the window of its model, it is condensed by the chain of the configuration, in one step, and then the same
-bytes are sent until the next time, so that the vendor's prompt cache keeps working. Answers are never changed, unless
---recall tool adds a tool that the gateway answers itself.
-
-The agents' own keys pass through and are not stored. The settings are in the section serve of the configuration, which
-is read again when it changes. The first signal to end waits for answers in progress (serve.drain), a second does not.`,
-		Example: `  condense serve
-  condense serve --observe
-  condense serve --listen 127.0.0.1:0 --upstream openai=http://localhost:11434/v1 --store memory
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8765 claude`,
-		Args: cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
+		Args:  cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set := map[string]string{}
 			for key, address := range map[string]string{"serve.listen": listen, "serve.admin.listen": admin} {
@@ -72,6 +60,7 @@ type gatewayFlags struct {
 	recall        bool     // requests without a recall secret carry the gateway's own
 	page          bool     // with alone: the pages are shown, with texts, to the user who has their address
 	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
+	keepLimit     bool     // of that child
 	knows         *knowing // what that child knows about its models; nil: nothing
 	unversioned   []string // upstreams from the agent's own settings whose paths have no /v1
 	log, logAs    string

@@ -28,19 +28,7 @@ func statsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show what condense saved in agents' conversations",
-		Long: `stats shows the work of all gateways that use the store, of condense serve and of condense wrap: the tokens that were sent and
-saved, and what agents recalled, the most frequent first, with the pass that had left it out.
-
-Of the epochs it shows by mode what the pages of condense serve show: tokens before and after, the turns after which they were
-expected to pay for themselves and did, money, and recalls. Numbers are kept as long as conversations (serve.retention).
-
-What gateways only observed (--observe) was not changed: it is shown apart, as what would have been.
-
-A gateway saves its numbers every minute and when it ends; the first line says when the latest were saved. Of a running one, the pages
-at its admin address have the newest.`,
-		Example: `  condense stats
-  condense stats --store gateway.db --json`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if top < 0 {
 				return cli.Usage(cmd, "--top: %d is negative", top)

@@ -19,11 +19,11 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/live"
 )
 
 // maxStatusInput is how much of standard input is read, in bytes. Claude Code writes about a thousand.
@@ -42,9 +42,6 @@ It prints nothing if there is no such conversation.
 On standard input it reads the JSON that Claude Code gives its status line. Without that, it takes the conversation used last in the folder --dir,
 or in this folder. 'condense wrap --status' sets it for one run.
 --plugin prints a plugin for ` + strings.Join(metered(), " or ") + ` that shows the line there.`,
-		Example: `  condense wrap --status claude
-  condense statusline --plugin pi >~/.pi/agent/extensions/condense-meter.ts
-  tmux set -g status-right '#(condense statusline --dir "#{pane_current_path}")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if plugin != "" {
@@ -56,7 +53,7 @@ or in this folder. 'condense wrap --status' sets it for one run.
 			if err := at.read(a.Stdin); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d desk) error {
+			return l.with(cmd, func(d controller) error {
 				all, err := d.Conversations(cmd.Context(), time.Now().Add(-recent))
 				if err != nil {
 					return err
@@ -129,7 +126,7 @@ func soon(c *control.Conversation) bool {
 		return false
 	}
 	if o := c.Order; o != nil {
-		return o.Do != live.OrderUndo && o.Waits == ""
+		return o.Do != session.OrderUndo && o.Waits == ""
 	}
 	return !c.Paused && c.DueIn == 1 && c.Waits == ""
 }
@@ -212,7 +209,7 @@ func statusOf(c *control.Conversation, where string) string {
 		parts = append(parts, "only observed")
 	case c.Order != nil && c.Order.Waits != "":
 		parts = append(parts, c.Order.Do+" waits: "+c.Order.Waits)
-	case c.Order != nil && c.Order.Do == live.OrderUndo:
+	case c.Order != nil && c.Order.Do == session.OrderUndo:
 		parts = append(parts, "undone with the next request")
 	case c.Refused.Lasting():
 		parts = append(parts, "NO ANSWER, "+c.Refused.Said())

@@ -6,7 +6,7 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/control"
-	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/internal/live/session"
 )
 
 func TestStatusOfAConversation(t *testing.T) {
@@ -17,9 +17,9 @@ func TestStatusOfAConversation(t *testing.T) {
 		"condense 142k/200k 71% · paused":                          func(c *control.Conversation) { c.Paused, c.DueIn = true, 1 },
 		"condense 142k/200k 71% · only observed":                   func(c *control.Conversation) { c.Observed = true },
 		"condense 142k/200k 71% · undo waits: the turn is not over": func(c *control.Conversation) {
-			c.Order = &live.Order{Do: live.OrderUndo, Waits: "the turn is not over"}
+			c.Order = &session.Order{Do: session.OrderUndo, Waits: "the turn is not over"}
 		},
-		"condense 142k/200k 71% · undone with the next request": func(c *control.Conversation) { c.Order = &live.Order{Do: live.OrderUndo} },
+		"condense 142k/200k 71% · undone with the next request": func(c *control.Conversation) { c.Order = &session.Order{Do: session.OrderUndo} },
 		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart; undo: condense live undo 3kq7n2xa · saved $0.84": func(c *control.Conversation) {
 			c.Size, c.Condensed, c.Priced, c.Saved = 52_104, true, true, .84
 			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100}
@@ -55,13 +55,13 @@ func TestMeterWarns(t *testing.T) {
 	}{
 		"due": {func(*control.Conversation) {}, "159k/200k 79%; not now: condense live pause 3kq7n2xa --store /tmp/s.db"},
 		"ordered": {
-			func(c *control.Conversation) { c.DueIn, c.Order = 9, &live.Order{Do: live.OrderNow} },
+			func(c *control.Conversation) { c.DueIn, c.Order = 9, &session.Order{Do: session.OrderNow} },
 			"159k/200k 79%; not now: condense live pause 3kq7n2xa --store /tmp/s.db",
 		},
 		"later":    {func(c *control.Conversation) { c.DueIn = 2 }, ""},
 		"paused":   {func(c *control.Conversation) { c.Paused = true }, ""},
 		"observed": {func(c *control.Conversation) { c.Observed = true }, ""},
-		"undo":     {func(c *control.Conversation) { c.Order = &live.Order{Do: live.OrderUndo} }, ""},
+		"undo":     {func(c *control.Conversation) { c.Order = &session.Order{Do: session.OrderUndo} }, ""},
 	} {
 		c := base
 		tt.change(&c)

@@ -24,16 +24,12 @@ func storeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
 		Short: "Look after what condense serve keeps: a file or a PostgreSQL database",
-		Long: `store upgrades, cleans, exports and deletes the conversations in the store of condense serve's gateways. Gateways may run
-meanwhile: they notice at the next request.`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 	}
 	cmd.PersistentFlags().StringVar(&s.address, "store", "", "`file` or postgres:// address (default: serve.store)")
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "migrate", Short: "Make the tables, or bring them up to date", Args: cobra.NoArgs,
-			Long: `migrate makes the tables of the store, or upgrades them. condense serve does the same when it starts; if its database user
-may not change the tables, run migrate as one who may, before the gateways are updated.`,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return s.with(cmd, true, func(store.Store, *config.Serve) error {
 					term.Printf(a.Stdout, "the tables are up to date\n")
@@ -86,8 +82,6 @@ func (s *storeFlags) with(cmd *cobra.Command, create bool, f func(store.Store, *
 func (s *storeFlags) gc() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "gc", Short: "Delete old conversations, and the oldest if there are too many", Args: cobra.NoArgs,
-		Long:    "gc deletes the conversations that were not used for serve.retention.age, and the oldest above serve.retention.size, as every gateway does once a day.",
-		Example: "  condense store gc --age 168h --size 100Mi",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.with(cmd, false, func(opened store.Store, c *config.Serve) error {
 				n, err := opened.Expire(cmd.Context(), time.Now().Add(-time.Duration(c.Retention.Age)), c.Retention.Size)
@@ -139,9 +133,6 @@ func raw(data []byte) json.RawMessage {
 func (s *storeFlags) export() *cobra.Command {
 	return &cobra.Command{
 		Use: "export [TENANT]", Short: "Print the store, of one tenant or all, as lines of JSON", Args: cobra.MaximumNArgs(1),
-		Long: `export prints each record of the store as a line of JSON: whose it is, its state, and the messages that are kept for recall. It holds
-parts of conversations. No key or token is in it: a tenant is its name and a keyed hash.`,
-		Example: "  condense store export acme > acme.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tenant := ""
 			if len(args) > 0 {
@@ -202,8 +193,6 @@ func exportRecord(cmd *cobra.Command, opened store.Store, r *store.Record, sets 
 func (s *storeFlags) forget() *cobra.Command {
 	return &cobra.Command{
 		Use: "forget TENANT", Short: "Delete everything that is kept of a tenant", Args: cobra.ExactArgs(1),
-		Long:    "forget deletes the conversations of a tenant, by its name in serve.tokens or by its hash, and what was kept for its recall. It cannot be undone.",
-		Example: "  condense store forget acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if access.Reserved(args[0]) {
 				return fmt.Errorf("%s is no tenant: what gateways count is kept under that name", args[0])

@@ -19,9 +19,7 @@ func tokenCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and remove the tokens of the clients of condense serve",
-		Long: `token changes the file with the tokens of tenants, serve.tokens. The file has only hashes, and a running gateway reads it again when it
-changes. To replace a token without a pause, make a new one for the tenant, hand it out, then remove the old one: until then both are valid.`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 	}
 	cmd.PersistentFlags().StringVar(&file, "file", "", "`file` with the tokens (default: serve.tokens)")
 	path := func() (string, error) {
@@ -49,10 +47,7 @@ func newTokenCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new TENANT",
 		Short: "Make a token for a tenant and print it, once",
-		Example: `  condense token new acme
-  condense token new acme --expires 2160h --note laptop
-  condense token new ops --admin`,
-		Args: cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Tenant, t.Created = args[0], time.Now()
 			if until < 0 {

@@ -46,10 +46,6 @@ variables or in its settings, become the gateway's upstreams.
 
 --account client has the agent's own model write an account of the work before the window is full, with the agent's API key, never
 with the login of a plan. wrap shows what that costs and asks once for each agent; condense trust --list shows what you agreed to.`,
-		Example: `  condense wrap claude
-  condense wrap codex exec "Fix the failing test"
-  condense wrap --observe opencode
-  condense wrap -- python my_agent.py`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(cmd, "no agent; name one of %s, or a command after --", strings.Join(wrappable(), ", "))
@@ -85,6 +81,8 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
 	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' inside the agent in this run: Claude Code, OpenCode, pi")
+	cmd.Flags().BoolVar(&flags.keepLimit, "keep-limit", false,
+		"let the agent condense by itself at its usual size; otherwise it does later in this run, unless you have set the size")
 	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -167,7 +165,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 	if flags.recall && g.settings.Recall.MCP && !g.settings.Observe {
 		secret = g.RecallSecret()
 	}
-	to := pointing{base: "http://" + listener.Addr().String(), secret: secret}
+	to := pointing{base: "http://" + listener.Addr().String(), secret: secret, later: flags.later(g, talks(agent, command[1:]))}
 	if status {
 		if to.status, err = statusProgram(a.ConfigPath, g.settings.Store); err != nil {
 			return errors.Join(err, server.Close())

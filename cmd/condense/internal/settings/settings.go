@@ -13,6 +13,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 	"github.com/tailscale/hujson"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // The formats of files.
@@ -25,50 +27,58 @@ const (
 // smaller, and the parsers have no limit of depth.
 const maxSize = 1 << 20
 
-// Get returns the string, number or truth value at a path of names; ok is false if there is none. An
-// empty text is a file without values.
-func Get(format string, text []byte, path ...string) (value string, ok bool, err error) {
-	if format == TOML {
-		if len(text) > maxSize {
-			return "", false, errTooLarge
-		}
-		at, err := parseTOML(text)
-		for _, name := range path {
-			table, _ := at.(map[string]any)
-			at = table[name]
-		}
-		switch at.(type) {
-		case string, int64, float64, bool:
-			return fmt.Sprint(at), err == nil, err
-		}
-		return "", false, err
-	}
-	root, err := parse(text)
-	if err != nil {
-		return "", false, err
-	}
-	at := &root
-	for _, name := range path {
-		m := find(at, name)
-		if m == nil {
-			return "", false, nil
-		}
-		at = &m.Value
-	}
-	l, isLiteral := at.Value.(hujson.Literal)
-	if !isLiteral || l.Kind() == 'n' {
-		return "", false, nil
-	}
-	return l.String(), true, nil
+// A File is the content of a settings file, parsed once.
+type File struct {
+	Format string
+	Text   []byte // of JSON without comments and commas after last members, if it has no fault
+
+	values any
+	err    error
 }
 
-// Plain returns JSON without comments and commas after last members; text itself if it is none with them.
-func Plain(text []byte) []byte {
-	if root, err := parse(text); err == nil {
-		root.Standardize()
-		return root.Pack()
+// Parse returns a file with this text. An empty text is a file without values; Get returns a fault.
+func Parse(format string, text []byte) *File {
+	f := &File{Format: format, Text: text}
+	if format == TOML {
+		f.values, f.err = parseTOML(text)
+		return f
 	}
-	return text
+	root, err := parse(bytes.Clone(text)) // Standardize writes into it
+	if f.err = err; err == nil {
+		root.Standardize()
+		f.Text = root.Pack()
+		d := json.NewDecoder(bytes.NewReader(f.Text))
+		d.UseNumber()
+		f.err = d.Decode(&f.values)
+	}
+	return f
+}
+
+// Get returns the string, number or truth value at a path of names; ok is false if there is none.
+func (f *File) Get(path ...string) (value string, ok bool, err error) {
+	at := f.at(path)
+	switch at.(type) {
+	case string, int64, float64, bool, json.Number:
+		return fmt.Sprint(at), f.err == nil, f.err
+	}
+	return "", false, f.err
+}
+
+// Has reports whether there is anything at a path of names.
+func (f *File) Has(path ...string) bool { return f.at(path) != nil }
+
+func (f *File) at(path []string) any {
+	at := f.values
+	for _, name := range path {
+		table, _ := at.(map[string]any)
+		at = table[name]
+	}
+	return at
+}
+
+// Get returns the value at a path of names in a text.
+func Get(format string, text []byte, path ...string) (value string, ok bool, err error) {
+	return Parse(format, text).Get(path...)
 }
 
 // mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. Brackets
@@ -76,6 +86,9 @@ func Plain(text []byte) []byte {
 const mostBrackets = 1000
 
 func parseTOML(text []byte) (any, error) {
+	if len(text) > maxSize {
+		return nil, errTooLarge
+	}
 	depth := 0
 	for _, b := range text {
 		switch b {
@@ -103,12 +116,14 @@ type Change struct {
 	// how many of the objects on the path were made for it.
 	Old  string `json:"old,omitempty"`
 	Made int    `json:"made,omitempty"`
+
+	value any // New, as it is written
 }
 
-// Set returns text with the string value at a path of names. Of TOML it sets values outside of
+// Set returns text with the value, a string or a [json.Number], at a path of names. Of TOML it sets values outside of
 // tables only.
-func Set(format string, text []byte, value string, path ...string) ([]byte, Change, error) {
-	c := Change{Path: path, New: value}
+func Set(format string, text []byte, value any, path ...string) ([]byte, Change, error) {
+	c := Change{Path: path, New: fmt.Sprint(value), value: value}
 	if format == TOML {
 		return setTOML(text, c)
 	}
@@ -167,12 +182,9 @@ func object(v *hujson.Value) *hujson.Object {
 	return new(hujson.Object)
 }
 
-func quote(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string and a buffer: no error
-	return strings.TrimSuffix(b.String(), "\n")
+func quote(v any) string {
+	text, _ := rawjson.Encode(v) // a string or number: no error
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func splice(text []byte, from, to int, with string) []byte {
@@ -203,13 +215,13 @@ func setJSON(text []byte, c Change) ([]byte, Change, error) {
 			return nil, c, fmt.Errorf("%s is not a text", strings.Join(c.Path, "."))
 		}
 		c.Old = string(text[at.StartOffset:at.EndOffset])
-		return splice(text, at.StartOffset, at.EndOffset, quote(c.New)), c, nil
+		return splice(text, at.StartOffset, at.EndOffset, quote(c.value)), c, nil
 	}
 	o := object(at)
 	c.Made = len(c.Path) - 1 - depth
 	l := layoutOf(text, &root)
 	begin := at.StartOffset + 1
-	added, end := l.member(c.Path[depth:], c.New, depth+1), ""
+	added, end := l.member(c.Path[depth:], c.value, depth+1), ""
 	if len(o.Members) > 0 {
 		// New members are the first: then nothing before and after them changes.
 		first := text[begin:o.Members[0].Name.StartOffset]
@@ -236,7 +248,7 @@ func (l layout) line(depth int) string {
 }
 
 // member is a member with the objects around its value.
-func (l layout) member(path []string, value string, depth int) string {
+func (l layout) member(path []string, value any, depth int) string {
 	colon := ": "
 	if l.newline == "" {
 		colon = ":"
@@ -341,7 +353,7 @@ func setTOML(text []byte, c Change) ([]byte, Change, error) {
 	key, value := tomlEntry(text, c.Path[0])
 	if key >= 0 {
 		c.Old = string(text[value.from:value.to])
-		return splice(text, value.from, value.to, quote(c.New)), c, nil
+		return splice(text, value.from, value.to, quote(c.value)), c, nil
 	}
 	newline := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -351,7 +363,7 @@ func setTOML(text []byte, c Change) ([]byte, Change, error) {
 	if bytes.HasPrefix(text, bom) {
 		at = len(bom)
 	}
-	return splice(text, at, at, c.Path[0]+" = "+quote(c.New)+newline), c, nil
+	return splice(text, at, at, c.Path[0]+" = "+quote(c.value)+newline), c, nil
 }
 
 func undoTOML(text []byte, c Change) []byte {

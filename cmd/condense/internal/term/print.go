@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -145,6 +144,3 @@ func Confirm(in io.Reader, out io.Writer, question string) bool {
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	return err == nil && strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
 }
-
-// Number writes x with at most one decimal.
-func Number(x float64) string { return strconv.FormatFloat(float64(int(x*10+0.5))/10, 'f', -1, 64) }

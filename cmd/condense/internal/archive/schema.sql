@@ -1,0 +1,15 @@
+CREATE TABLE IF NOT EXISTS root (path TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE session (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, name TEXT NOT NULL, dir TEXT NOT NULL,
+	size INTEGER NOT NULL, changed INTEGER NOT NULL, head INTEGER NOT NULL, tail INTEGER NOT NULL);
+CREATE TABLE run (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, session INTEGER NOT NULL);
+CREATE INDEX run_session ON run (session);
+CREATE TABLE shard (id INTEGER PRIMARY KEY);
+CREATE TABLE kind (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE);
+CREATE TABLE subject (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL UNIQUE, text TEXT NOT NULL, file INTEGER NOT NULL);
+CREATE TABLE piece (id INTEGER PRIMARY KEY, handle INTEGER NOT NULL, kind INTEGER NOT NULL, subject INTEGER NOT NULL, time INTEGER NOT NULL,
+	status TEXT NOT NULL, edits INTEGER NOT NULL, at INTEGER NOT NULL, size INTEGER NOT NULL);
+CREATE INDEX piece_subject ON piece (subject) WHERE subject;
+CREATE INDEX piece_edits ON piece (subject, time) WHERE edits;
+CREATE VIRTUAL TABLE paths USING fts5 (text, content='', detail=none, columnsize=0, tokenize='trigram');
+INSERT INTO paths (paths, rank) VALUES ('secure-delete', 1);
+PRAGMA user_version = 4;

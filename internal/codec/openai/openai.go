@@ -1,0 +1,241 @@
+// Package openai reads and writes messages of OpenAI's Chat Completions API.
+package openai
+
+import (
+	"slices"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
+	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/codec/request"
+	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/rawjson"
+)
+
+// Codec is the format.
+var Codec = codec.Codec{
+	Name:    "openai",
+	Doc:     "OpenAI Chat Completions: an array of messages, or a request object with messages, tools …",
+	Vendor:  codec.OpenAI,
+	Request: true,
+	Detect:  func(data []byte) bool { return request.VendorOf(data) == codec.OpenAI },
+	Read:    read,
+	Write:   write,
+	Convert: convertFile,
+}
+
+func read(data []byte, f *codec.File) error {
+	if err := request.ReadArray(f, data, "messages", decode); err != nil {
+		return err
+	}
+	for k, v := range rawjson.Fields(data) {
+		switch string(k) {
+		case "tools", "functions":
+			if !rawjson.IsNull(v) {
+				f.Tools = slices.Clip(v)
+			}
+		case "model":
+			f.Model = rawjson.Text(v)
+		case "max_completion_tokens":
+			f.MaxOutput = rawjson.Int(v)
+		case "max_tokens": // its older name
+			if f.MaxOutput == 0 {
+				f.MaxOutput = rawjson.Int(v)
+			}
+		case "system": // some tools keep the prompt apart from OpenAI's messages
+			f.System = rawjson.Text(v)
+		}
+	}
+	return nil
+}
+
+func write(f *codec.File, out *codec.Output) error {
+	request.Write(f, out, f.View(), true, func(m *core.Message, was []byte) []byte {
+		if was != nil {
+			return patch(was, m.Parts)
+		}
+		return joinRecords(apimessage.OpenAIMessages(m.Role, m.Parts))
+	})
+	return nil
+}
+
+// roleOf maps OpenAI's roles to ours.
+var roleOf = map[string]core.Role{
+	"system":    core.RoleSystem,
+	"developer": core.RoleSystem, // the name for newer models
+	"user":      core.RoleUser,
+	"assistant": core.RoleAssistant,
+	"tool":      core.RoleTool,
+	"function":  core.RoleTool, // before there were parallel calls
+}
+
+// fields are the raw fields of a message.
+type fields struct {
+	role, id, name, callID             []byte
+	content, refusal, reasoning, audio []byte
+	images                             []byte // that the model made, of OpenRouter
+	toolCalls, functionCall            []byte
+	reasoningField                     string // the server's name for it
+}
+
+func split(raw []byte) fields {
+	var w fields
+	for k, v := range rawjson.Fields(raw) {
+		switch string(k) {
+		case "role":
+			w.role = v
+		case "id":
+			w.id = v
+		case "name":
+			w.name = v
+		case "tool_call_id":
+			w.callID = v
+		case "content":
+			w.content = v
+		case "refusal":
+			w.refusal = v
+		case "reasoning_content": // DeepSeek and compatible servers
+			w.reasoning, w.reasoningField = v, "reasoning_content"
+		case "reasoning": // OpenRouter, vLLM
+			if w.reasoningField != "reasoning_content" {
+				w.reasoning, w.reasoningField = v, "reasoning"
+			}
+		case "audio":
+			w.audio = v
+		case "images":
+			w.images = v
+		case "tool_calls":
+			w.toolCalls = v
+		case "function_call":
+			w.functionCall = v
+		}
+	}
+	return w
+}
+
+// decode returns a message. The order of its parts is: reasoning, content, refusal, audio, images, calls.
+func decode(raw []byte) (core.Message, *syntax.Error) {
+	var m core.Message
+	if !rawjson.IsObject(raw) {
+		return m, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with role and content"}
+	}
+	w := split(raw)
+	role, ok := roleOf[rawjson.Text(w.role)]
+	if !ok {
+		return m, syntax.WrongRole(raw, w.role, "system, developer, user, assistant, tool or function")
+	}
+	m.Role, m.ID = role, rawjson.Text(w.id)
+	if !slices.ContainsFunc([][]byte{w.content, w.toolCalls, w.functionCall, w.refusal, w.audio, w.images, w.reasoning}, notNil) {
+		return m, syntax.NoContent()
+	}
+	content, err := decodeContent(w.content)
+	if err != nil {
+		err.Offset += rawjson.Offset(raw, w.content)
+		return m, err
+	}
+	if role == core.RoleTool {
+		r := core.ToolResult{CallID: rawjson.Text(w.callID), Content: content}
+		if w.callID == nil && rawjson.Text(w.role) == "function" {
+			r.CallID = functionID(rawjson.Text(w.name))
+		} else if !rawjson.IsString(w.callID) {
+			return m, &syntax.Error{Found: `a tool message without "tool_call_id"`, Want: "the ID of the call that it answers"}
+		}
+		m.Parts = []core.Part{r}
+		return m, nil
+	}
+	if s := rawjson.Text(w.reasoning); s != "" {
+		m.Parts = append(m.Parts, core.Reasoning{Text: s})
+	}
+	m.Parts = append(m.Parts, content...)
+	if s := rawjson.Text(w.refusal); s != "" {
+		m.Parts = append(m.Parts, core.Text(s))
+	}
+	if rawjson.IsObject(w.audio) {
+		m.Parts = append(m.Parts, core.Opaque{Kind: "audio", JSON: string(w.audio)})
+	}
+	if rawjson.IsArray(w.images) {
+		m.Parts = append(m.Parts, core.Opaque{Kind: "images", JSON: string(w.images)})
+	}
+	for call := range rawjson.Elements(w.toolCalls) {
+		c, err := decodeCall(call)
+		if err != nil {
+			err.Offset += rawjson.Offset(raw, call)
+			return m, err
+		}
+		m.Parts = append(m.Parts, c)
+	}
+	if rawjson.IsObject(w.functionCall) {
+		name := rawjson.Text(rawjson.Field(w.functionCall, "name"))
+		m.Parts = append(m.Parts, core.ToolCall{ID: functionID(name), Name: name, Args: arguments(w.functionCall)})
+	}
+	return m, nil
+}
+
+func notNil(raw []byte) bool { return raw != nil }
+
+// functionID is the ID of a function call from the time before calls had IDs: each was
+// answered at once, by name.
+func functionID(name string) string { return "function:" + name }
+
+// decodeContent returns one part for each part of raw. An empty string is none.
+func decodeContent(raw []byte) ([]core.Part, *syntax.Error) {
+	return blocks.DecodeList(raw, "a string, an array of parts, or null", decodePart)
+}
+
+func decodePart(raw []byte) (core.Part, *syntax.Error) {
+	if rawjson.IsString(raw) { // some servers accept a string
+		return core.Text(rawjson.Unquote(raw)), nil
+	}
+	if !rawjson.IsObject(raw) {
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a part of content", Want: "an object"}
+	}
+	kind := rawjson.Text(rawjson.Field(raw, "type"))
+	switch kind {
+	case "text", "refusal":
+		s := rawjson.Field(raw, kind)
+		if !rawjson.IsString(s) {
+			return nil, syntax.Missing(raw, kind, kind, "a string")
+		}
+		return core.Text(rawjson.Unquote(s)), nil
+	case "image_url":
+		v := rawjson.Field(raw, "image_url")
+		if rawjson.IsObject(v) {
+			v = rawjson.Field(v, "url")
+		}
+		if !rawjson.IsString(v) {
+			return nil, syntax.Missing(raw, kind, "image_url", `an object with "url"`)
+		}
+		return apimessage.ImageOf(rawjson.Unquote(v)), nil
+	case "":
+		return nil, syntax.Missing(raw, "", "type", "a string")
+	}
+	return core.Opaque{Kind: kind, JSON: string(raw)}, nil
+}
+
+func decodeCall(raw []byte) (core.Part, *syntax.Error) {
+	if !rawjson.IsObject(raw) {
+		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a tool call", Want: "an object"}
+	}
+	c := core.ToolCall{ID: rawjson.Text(rawjson.Field(raw, "id"))}
+	if f := rawjson.Field(raw, "custom"); rawjson.IsObject(f) {
+		c.Name, c.Args = rawjson.Text(rawjson.Field(f, "name")), rawjson.Text(rawjson.Field(f, "input"))
+		return c, nil
+	}
+	f := rawjson.Field(raw, "function")
+	if !rawjson.IsObject(f) {
+		return nil, &syntax.Error{Found: `a tool call without "function"`, Want: "an object with name and arguments"}
+	}
+	c.Name, c.Args = rawjson.Text(rawjson.Field(f, "name")), arguments(f)
+	return c, nil
+}
+
+// arguments returns the arguments of the call raw: the text of a string, or the JSON that a
+// server sent instead.
+func arguments(raw []byte) string {
+	v := rawjson.Field(raw, "arguments")
+	if rawjson.IsString(v) {
+		return rawjson.Unquote(v)
+	}
+	return string(v)
+}

@@ -1,0 +1,133 @@
+package dialog
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// A Form is regular expressions of which a text may match any. Each runs only on texts with a word that all of its matches
+// have: to look for the words of all takes less time than one expression. They are compiled when they are first used.
+type Form struct {
+	expressions func(yield func(string) bool)
+	once        sync.Once
+	list        []*regexp.Regexp
+	words       words
+	always      uint64 // the bits of those whose matches have no word in common
+}
+
+// NewForm returns the form of regular expressions.
+func NewForm(expressions ...string) *Form { return &Form{expressions: slices.Values(expressions)} }
+
+// ReadForm returns the form of the regular expressions in a table, each between before and after. Lines that begin with "# " are comments.
+func ReadForm(before, table, after string) *Form {
+	return &Form{expressions: func(yield func(string) bool) {
+		for line := range strings.FieldsFuncSeq(table, unicode.IsControl) {
+			if !strings.HasPrefix(line, "# ") && !yield(before+line+after) {
+				return
+			}
+		}
+	}}
+}
+
+func (f *Form) compile() {
+	for expression := range f.expressions {
+		bit := uint64(1) << (len(f.list) % 64)
+		f.list = append(f.list, regexp.MustCompile(expression))
+		tree, _ := syntax.Parse(expression, syntax.Perl) // it was compiled
+		if list := required(tree); shortest(list) < leastWord {
+			f.always |= bit
+		} else {
+			f.words.add(bit, list...)
+		}
+	}
+}
+
+// Match reports whether text holds a match.
+func (f *Form) Match(text string) bool {
+	f.once.Do(f.compile)
+	may := f.always | f.words.in(text)
+	for i, form := range f.list {
+		if may&(1<<(i%64)) != 0 && form.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// required returns words of which every match has one; none if there are no such words.
+func required(re *syntax.Regexp) (list []string) {
+	switch re.Op { //nolint:exhaustive // the others may match without a word
+	case syntax.OpLiteral:
+		return []string{string(re.Rune)}
+	case syntax.OpCapture, syntax.OpPlus:
+		return required(re.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			if r := required(sub); shortest(r) > shortest(list) {
+				list = r
+			}
+		}
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			r := required(sub)
+			if len(r) == 0 {
+				return nil
+			}
+			list = append(list, r...)
+		}
+	}
+	return list
+}
+
+func shortest(list []string) int {
+	n := 0
+	for i, w := range list {
+		if i == 0 || len(w) < n {
+			n = len(w)
+		}
+	}
+	return n
+}
+
+// leastWord is the least length of a word, in bytes, that [words] find.
+const leastWord = 2
+
+// words find words in texts, in upper or lower case, in one pass.
+type words struct {
+	pairs [32 * 32]bool // whether a word begins with these two letters
+	by    [32][]sought  // by their first letters
+}
+
+type sought struct {
+	text string
+	of   uint64 // the bits of its expressions
+}
+
+func (w *words) add(of uint64, list ...string) {
+	for _, text := range list {
+		w.by[text[0]%32] = append(w.by[text[0]%32], sought{text, of})
+		w.pairs[pair(text, 0)] = true
+	}
+}
+
+// pair is the same for letters in upper and lower case.
+func pair(text string, i int) int { return int(text[i]%32)*32 + int(text[i+1]%32) }
+
+// in returns the bits of the words in text.
+func (w *words) in(text string) (of uint64) {
+	for i := range len(text) - 1 {
+		if !w.pairs[pair(text, i)] {
+			continue
+		}
+		for _, word := range w.by[text[i]%32] {
+			if of&word.of != word.of && len(text)-i >= len(word.text) && strings.EqualFold(text[i:i+len(word.text)], word.text) {
+				of |= word.of
+			}
+		}
+	}
+	return of
+}

@@ -1,0 +1,146 @@
+package wire
+
+import "time"
+
+// A Dialect is what is known of an API: how its requests are read and changed, what its answers look like, and facts that
+// decide what the gateway may do. Shared code asks the dialect and compares no APIs.
+type Dialect struct {
+	API    API
+	Vendor Vendor // whose API it is
+	Format string // its name in package transcript
+	Lacks  string // the entries that the API does not have, by name: all others are set
+
+	Said, Asked string // a message of the model, and one of the user, with ? as its text
+	Extra       string // the member of a request that has options of the model's own API
+
+	Apart       bool // all servers take two messages of the user one after the other
+	Joins       bool // the vendor refuses neighbours of one role
+	Texts       bool // a content can be a string, which a cache marker makes a list
+	Signs       bool // a block can be a compaction that the vendor has signed
+	Seals       bool // an item can be a compaction that only its maker reads
+	Stores      bool // the vendor stores the answer, unless "store" is false
+	Chains      bool // a request may continue an answer that the vendor has
+	Sockets     bool // requests also come over WebSockets
+	Arrays      bool // a stream can be a JSON array
+	Announces   bool // the error that a prompt is too long comes in a stream that has begun
+	PromptFirst bool // a stream reports the usage of the prompt at its beginning
+
+	// Refuse returns the body of an answer with a status and a message in the shape of the vendor's errors, and ErrorType what its
+	// header x-amzn-errortype says.
+	Refuse    func(status int, message string) []byte
+	ErrorType func(status int) string
+	// Plain returns a hash of a message that stays the same when the agent goes on with another model; false if it has none.
+	Plain func(message []byte) (Hash, bool)
+
+	read  reading
+	edit  editing
+	tool  tooling
+	reply replying
+}
+
+// A reading is how requests are read.
+type reading struct {
+	members map[string]place                 // places of the members of a request
+	parts   *[inMessage + 1]map[string]place // and of those of other objects; other members are ordinary, and are ignored in a request
+
+	limits [][]string // paths of the most tokens of an answer, of which the last one counts
+
+	loose     bool // the messages may be missing, or a string, which is one of the user's
+	byMember  bool // the kind of a block is the name of its member, and a cache marker is a block
+	plainIDs  bool // IDs have letters, digits, _ and - only
+	fullTexts bool // texts must not be empty
+
+	block   func(p *parser, own []member, marked bool)    // extracts the facts about a block of a message's content
+	message func(p *parser, own []member, content []byte) // about a message, whose blocks have been read
+	request func(p *parser, own []member)                 // about a request, in places that only this API has
+
+	// marginal reports whether a member is no part of a hash, because clients change it or leave it out when they send an answer back.
+	marginal func(at place, own []member, m member) bool
+	// check adds the rules that messages break by their order.
+	check func(c *checker, r *Request)
+}
+
+// An editing is how messages are changed.
+type editing struct {
+	content string // the member of a message that has its content
+	// strip returns a message without the model's thinking; nil if nothing is left.
+	strip func(message []byte) []byte
+	// mark returns a message with a single cache marker: see [Mark].
+	mark func(message []byte, ttl time.Duration) []byte
+	// says reports whether the text of a block is the model's answer.
+	says func(block []byte) bool
+}
+
+// A tooling is how tools are declared, called and answered.
+type tooling struct {
+	form string   // of a declaration
+	list []string // the path of the tools in a request
+	// declared returns the list of functions in the tools.
+	declared func(tools []byte) []byte
+	choices  [][]string // paths of the number of answers that a request wants
+
+	// call returns the call that a part of an answer is, if a client answers it.
+	call func(d *Dialect, part []byte) (c Call, ok bool)
+	// calls returns the keys of a message's calls.
+	calls func(d *Dialect, m *Message) []string
+
+	result func(tool, call, text string, failed bool) []byte // see [Result]
+	turn   string                                            // a message with the results of several calls
+	// answers returns the ID of the call that a block of content answers; "" if it is no result.
+	answers func(block []byte) string
+}
+
+// A replying is how answers are written.
+type replying struct {
+	leaves map[string]leaf // the paths of the fields in an answer, streamed or not
+
+	ends     []string // the reasons for the end of an answer that let the model have its calls answered
+	looseEnd bool     // a stream may end with that reason
+	noEnd    bool     // and always does
+
+	frames  bool   // a stream can be one of AWS's binary frames
+	encoded string // the member of a frame's payload that has the event in base64; else the payload is the event, and a header its kind
+	ping    string // an event that says nothing
+	pinging []byte // a frame that says nothing
+
+	// event reads an event of a stream. It returns the client's version, nil for none, and whether the event is held back.
+	event func(s *Splice, data []byte) ([]byte, bool)
+	// divide divides the last piece of an answer into one with its content, nil if it has none, and one with its end.
+	divide func(data []byte) (early, late []byte)
+	// last returns an event of the end of the last answer as the end of the whole stream.
+	last func(s *Splice, data []byte) []byte
+	// failed returns the end of a stream of events whose next answer is an error.
+	failed func(s *Splice, body []byte) []byte
+
+	// The paths of fields of an answer that is no stream, by the first elements of arrays.
+	content []string   // of its parts; without it, the answer is like an event
+	said    []string   // of the message, if its parts are only the calls
+	stops   [][]string // of the reason for its end, also in an event
+
+	done  string   // the reason that a client gets in place of the first of ends, if it has no calls
+	steps []string // fields of the usage of an answer, which that of several lists for each
+	// whole merges the answers into the last body.
+	whole func(s *Splice, body []byte) []byte
+	// keep keeps the parts of an answer that the client has for the end of the last one.
+	keep func(s *Splice)
+	// message returns parts as messages of a request, and forgets reports whether a part is left out.
+	message func(s *Splice, parts [][]byte) [][]byte
+	forgets func(part []byte) bool
+}
+
+// dialects are those of all APIs.
+var dialects = map[API]*Dialect{Messages: messagesAPI, Chat: chatAPI, Responses: responsesAPI, Gemini: geminiAPI, Converse: converseAPI}
+
+// unknown is the dialect of what no API is known of: for its clients, errors are written as most vendors do.
+var unknown = &Dialect{Refuse: refuseOpenAI, read: reading{parts: &parts}, edit: editing{strip: asIs}}
+
+// Of returns the dialect of an API; one that can only refuse if there is none.
+func Of(api API) *Dialect {
+	if d := dialects[api]; d != nil {
+		return d
+	}
+	return unknown
+}
+
+// Marks reports whether requests of an API have cache markers at places of their own.
+func Marks(api API) bool { return Of(api).edit.mark != nil }
