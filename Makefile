@@ -7,9 +7,13 @@ BIN := $(CURDIR)/bin
 bench = go build -C bench -o $(BIN)/bench-$(1) ./$(1) && $(BIN)/bench-$(1)
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: outside check build test test-race test-sdk test-browser test-agents test-bench test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
+.PHONY: release-try outside check build test test-race test-sdk test-browser test-agents test-bench test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
+
+# A snapshot of a release, installed from its files. Nightly.
+release-try:
+	sh tools/release.sh
 
 build:
 	go build ./...

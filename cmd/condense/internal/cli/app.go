@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -192,10 +194,46 @@ func Version() string {
 	return info.Deps[i].Version
 }
 
-// VersionText returns the versions of condense and of its modules, in lines.
+// origins are parts of the paths to which package managers install programs.
+var origins = [][2]string{{"node_modules", "npm"}, {"Cellar", "Homebrew"}}
+
+// origin says who built and installed the program at path.
+func origin(path string) string {
+	for _, o := range origins {
+		if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), o[0]) {
+			return o[1]
+		}
+	}
+	info, ok := debug.ReadBuildInfo()
+	switch {
+	case with != "":
+		return "condense build"
+	case version != "":
+		return "a release"
+	case !ok || info.Main.Path != module:
+		return "a program that contains it"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "a checkout, commit " + s.Value
+		}
+	}
+	if info.Main.Sum != "" { // of a module that the go command downloaded
+		return "go install"
+	}
+	return "a folder with its sources"
+}
+
+// VersionText returns the versions of condense and of its modules and where the program comes from, in lines.
 func VersionText() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "condense %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if path, err := os.Executable(); err == nil {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			path = resolved
+		}
+		fmt.Fprintf(&text, "  %s, from %s\n", path, origin(path))
+	}
 	for m := range strings.SplitSeq(with, ",") {
 		if m != "" {
 			fmt.Fprintf(&text, "  with %s\n", strings.Replace(m, "@", " ", 1))
