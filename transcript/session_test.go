@@ -15,7 +15,7 @@ import (
 
 // The formats of agents that are read and not written.
 var readOnly = map[string]string{
-	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl", "cursor": "session.jsonl",
+	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl",
 	"swe-agent": "session.traj", "chatgpt": "conversation.json",
 	"specstory": "session.md",
 }

@@ -1,8 +1,8 @@
 // Package exports reads what programs record or export of conversations and cannot take back changed.
 //
 // No format is documented by its maker, and most follow few examples: vscode 3 files of 2 authors; swe-agent 22 files of one repository;
-// specstory many files of one repository; codex-exec one stream and captured lines; chatgpt 4 conversations of one author; cursor one
-// file and descriptions; goose one captured stream and lines of other projects' tests.
+// specstory many files of one repository; codex-exec one stream and captured lines; chatgpt 4 conversations of one author; goose one
+// captured stream and lines of other projects' tests.
 package exports
 
 import (
@@ -31,8 +31,6 @@ var Codecs = []codec.Codec{
 	row("goose", "goose session: *.jsonl of old versions, or an export", "goose",
 		"conversation[ working_dir|working_dir description|type=message message.created message.content[",
 		format{list: "conversation?", id: "message.id|id", when: "message.created|created", decode: decodeGoose}),
-	row("cursor", "Cursor transcript: agent-transcripts/*.jsonl", "Cursor", "role !type message.content[",
-		format{warning: "Cursor's transcripts have no results of tools", decode: decodeCursor}),
 	row("vscode", "VS Code chat: chatSessions/*.json", "VS Code", "requests[ responderUsername|requests[ sessionId",
 		format{list: "requests", id: "requestId", when: "timestamp", model: "modelId", decode: decodeVSCode}),
 	row("swe-agent", "SWE-agent trajectory: *.traj", "SWE-agent",
@@ -45,9 +43,8 @@ var Codecs = []codec.Codec{
 
 // A format says where a file has its records, and what a record is. Paths are as of at.
 type format struct {
-	list            string // the array of the records; empty if they are lines, with "?" if they may be
-	id, when, model string // of a record
-	warning         string
+	list            string                                         // the array of the records; empty if they are lines, with "?" if they may be
+	id, when, model string                                         // of a record
 	find            func(data []byte, r *reader) ([][]byte, error) // the records, in order; nil if they are in the list or lines
 	decode          func(r *reader, raw []byte) []core.Message     // what a record says
 }
@@ -70,10 +67,7 @@ func holds(raw []byte, test string) bool {
 	for one := range strings.FieldsSeq(test) {
 		path, want, equal := strings.Cut(strings.Trim(one, "!{["), "=")
 		found, kind := at(raw, path), one[len(one)-1]
-		switch {
-		case one[0] == '!' && found != nil, one[0] != '!' && found == nil, equal && rawjson.Text(found) != want:
-			return false
-		case (kind == '{' || kind == '[') && found[0] != kind:
+		if (one[0] == '!') != (found == nil) || equal && rawjson.Text(found) != want || (kind == '{' || kind == '[') && found[0] != kind {
 			return false
 		}
 	}
@@ -90,9 +84,6 @@ type reader struct {
 
 func (f *format) read(data []byte, file *codec.File) error {
 	r := &reader{session: session.Reader{File: file, Data: data, Taken: codec.IDs{}}, sep: ","}
-	if f.warning != "" {
-		file.Warn("%s", f.warning)
-	}
 	records, err := f.records(data, r)
 	for _, raw := range records {
 		all := f.decode(r, raw)
@@ -238,10 +229,9 @@ func (r *reader) result(id, name string, failed bool, said []byte) core.Part {
 	return result
 }
 
-// quoted returns an object with one text, as the arguments of a call whose form the file does not keep.
+// quoted returns an object with one text, as the arguments of a call whose form the file does not keep; saying returns a JSON string.
 func quoted(name, value string) []byte { return rawjson.Append(nil, `{?:?}`, name, value) }
 
-// saying returns text as a JSON string.
 func saying(text string) []byte { return rawjson.AppendQuote(nil, strings.TrimRight(text, "\n")) }
 
 // Events of codex exec: {"type": "item.completed", "item": {"id": …, "type": "agent_message", "text": …}}. No prompt is.
@@ -278,24 +268,6 @@ func decodeGoose(r *reader, raw []byte) []core.Message {
 		return nil // about the session, or hidden by a compaction
 	}
 	return session.Split(role, no("userVisible"), r.content(at(raw, "message.content|content"))...)
-}
-
-// Cursor writes {"role": "user", "message": {"content": [{"type": "text", "text": "<timestamp>…</timestamp>\n<user_query>\n…"}]}}, without
-// times, IDs and results. A query on the line of its tag is Cursor's own. What is before the query are the surroundings.
-func decodeCursor(r *reader, raw []byte) []core.Message {
-	r.pairs.Turn()
-	parts := r.content(at(raw, "message.content"))
-	if text(raw, "role") != "user" {
-		return session.Split(core.RoleAssistant, false, parts...)
-	}
-	before, query, found := strings.Cut(blocks.Join(parts), "<user_query>")
-	if !found {
-		before, query = "", before
-	} else if end := strings.LastIndex(query, "</user_query>"); end >= 0 {
-		query = query[:end]
-	}
-	own := found && !strings.HasPrefix(strings.TrimLeft(query, "\r"), "\n")
-	return session.Split(core.RoleUser, own, core.Text(strings.TrimSpace(before)), core.Text(strings.TrimSpace(query)))
 }
 
 // SWE-agent's history: messages in OpenAI's form, and the action of an answer that has no call. The answer to it is the user's there.
@@ -373,8 +345,7 @@ func nodeText(raw []byte) string {
 }
 
 // ChatGPT's conversations are trees: {"mapping": {ID: {"message": {"author": {"role": …}, "content": {"content_type": "text", "parts":
-// [ … ]}}, "parent": ID}}, "current_node": ID}. A message to a recipient other than all is a call, and tools are authors. An export may
-// hold many.
+// [ … ]}}, "parent": ID}}, "current_node": ID}. A message to a recipient other than all is a call, and tools are authors.
 func findChatGPT(data []byte, r *reader) (records [][]byte, _ error) {
 	if err := syntax.Validate(data); err != nil {
 		return nil, err
@@ -402,7 +373,6 @@ func findChatGPT(data []byte, r *reader) (records [][]byte, _ error) {
 		r.session.File.Warn("%s on other branches: kept in the file, but not part of the conversation", codec.Count(left, "message"))
 	}
 	slices.Reverse(records)
-	// The order of the file may be another.
 	r.loose = !slices.IsSortedFunc(records, func(a, b []byte) int { return rawjson.Offset(data, a) - rawjson.Offset(data, b) })
 	return records, nil
 }
