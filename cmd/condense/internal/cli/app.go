@@ -158,9 +158,7 @@ func (a *App) VersionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  NoArguments("version takes none"),
-		RunE: func(*cobra.Command, []string) error {
-			return term.PrintText(a.Stdout, VersionText())
-		},
+		RunE:  func(*cobra.Command, []string) error { return term.PrintText(a.Stdout, VersionText()) },
 	}
 }
 

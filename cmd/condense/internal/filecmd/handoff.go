@@ -37,9 +37,7 @@ func handoffCommand(a *cli.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.start(cmd, from, to, args, false)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, from, to, args, false) },
 	}
 	f := r.newFlags(cmd)
 	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+known)

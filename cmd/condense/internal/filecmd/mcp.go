@@ -73,9 +73,7 @@ func serveMCP(ctx context.Context, a *cli.App, state func(context.Context) (*mcp
 	if all {
 		mcpserver.AddSessions(s, searchedSessions)
 	}
-	_, err := cli.Await(ctx, func() (struct{}, error) {
-		return struct{}{}, mcpserver.Serve(ctx, s, a.Stdin, a.Stdout)
-	})
+	_, err := cli.Await(ctx, func() (struct{}, error) { return struct{}{}, mcpserver.Serve(ctx, s, a.Stdin, a.Stdout) })
 	return err
 }
 

@@ -45,9 +45,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.start(cmd, args[0], args[0], args[1:], show)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, args[0], args[0], args[1:], show) },
 	}
 	f := r.newFlags(cmd)
 	f.StringVar(&r.turn.Instructions, "instructions", "", "`text` with your instructions, for providers that use it")

@@ -142,15 +142,11 @@ func planned(c *control.Conversation, p *control.UndoPlan) string {
 func (l *liveFlags) pauseCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause [ID]", Short: "Condense a conversation only where the vendor would refuse it", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "pause", &control.Ask{})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return l.do(cmd, args, "pause", &control.Ask{}) },
 	}
 	if !on {
 		cmd.Use, cmd.Short = "resume [ID]", "Condense a conversation as ever again"
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "resume", &control.Ask{})
-		}
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return l.do(cmd, args, "resume", &control.Ask{}) }
 	}
 	return cmd
 }
