@@ -14,8 +14,7 @@ func handoffCommand(a *cli.App) *cobra.Command {
 	var from, to string
 	known := strings.Join(names, ", ")
 	cmd := &cobra.Command{
-		Use:   "handoff --from AGENT --to AGENT [ID]",
-		Short: "Go on with a session of one agent in another, condensed",
+		Use: "handoff --from AGENT --to AGENT [ID]", Short: "Go on with a session of one agent in another, condensed",
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, x := range []struct{ flag, name string }{{"from", from}, {"to", to}} {
 				if x.name == "" {

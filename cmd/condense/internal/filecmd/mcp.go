@@ -23,8 +23,7 @@ func mcpCommand(a *cli.App) *cobra.Command {
 	var format, agent string
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "mcp FILE | mcp --agent NAME",
-		Short: "Let an agent recall what was condensed: an MCP server for one conversation",
+		Use: "mcp FILE | mcp --agent NAME", Short: "Let an agent recall what was condensed: an MCP server for one conversation",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case agent != "" && !slices.Contains(served(), agent):

@@ -28,8 +28,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	names, r := agentNames(), resumption{App: a}
 	var show bool
 	cmd := &cobra.Command{
-		Use:   "resume " + strings.Join(names, "|") + " [ID]",
-		Short: "Go on with a recorded session of an agent, condensed",
+		Use: "resume " + strings.Join(names, "|") + " [ID]", Short: "Go on with a recorded session of an agent, condensed",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
