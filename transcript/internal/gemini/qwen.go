@@ -132,8 +132,9 @@ func decodeQwen(raw []byte) ([]core.Message, *syntax.Error) {
 	}
 	all, bad := decodeContent(raw, message)
 	status := rawjson.Text(rawjson.Field(rawjson.Field(raw, "toolCallResult"), "status"))
+	byProgram := byProgram[subtype] || rawjson.Text(rawjson.Field(raw, "type")) == "tool_result" // a file beside its result
 	for i := range all {
-		all[i].Program = all[i].Role == core.RoleUser && byProgram[subtype]
+		all[i].Program = all[i].Role == core.RoleUser && byProgram
 		for k, p := range all[i].Parts {
 			if r, ok := p.(core.ToolResult); ok && (status == "error" || status == "cancelled") {
 				r.IsError = true
