@@ -402,3 +402,19 @@ func TestCompactionAtTheStartIsWrittenOnce(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestLostLeaf: a conversation whose last message is named, but is not in the file, is the branch that ends last.
+func TestLostLeaf(t *testing.T) {
+	t.Parallel()
+	for format, data := range map[string]string{
+		"chatgpt": `{"title":"t","current_node":"gone","mapping":{
+			"a":{"message":{"id":"a","author":{"role":"user"},"content":{"content_type":"text","parts":["hello"]}}},
+			"b":{"parent":"a","message":{"id":"b","author":{"role":"assistant"},"recipient":"all","content":{"content_type":"text","parts":["yes"]}}}}}`,
+		"claude-ai": `{"name":"t","current_leaf_message_uuid":"gone","chat_messages":[
+			{"uuid":"a","sender":"human","text":"hello","parent_message_uuid":"0"},{"uuid":"b","sender":"assistant","text":"yes","parent_message_uuid":"a"}]}`,
+	} {
+		if d := read(t, data, ""); d.Format != format || len(d.Journal.View()) != 2 {
+			t.Errorf("%s: %s", format, outline(d))
+		}
+	}
+}

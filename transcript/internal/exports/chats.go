@@ -200,8 +200,9 @@ func chatgptNodes(data []byte, r *reader) (records [][]byte, err error) {
 		parents[string(id)], nodes[string(id)] = text(node, "parent"), at(node, "message")
 		inner[text(node, "parent")] = true
 	}
+	_, known := nodes[leaf]
 	for id := range rawjson.Fields(at(c, "mapping")) {
-		if text(c, "current_node") == "" && !inner[string(id)] {
+		if !known && !inner[string(id)] {
 			leaf = string(id) // the last one without an answer
 		}
 	}
@@ -273,7 +274,7 @@ func claudeMessages(data []byte, r *reader) ([][]byte, error) {
 		parents[text(raw, "uuid")] = text(raw, "parent_message_uuid")
 	}
 	if n := len(records); n > 0 && parents[text(records[n-1], "uuid")] != "" {
-		if leaf == "" {
+		if _, known := parents[leaf]; !known {
 			leaf = text(records[n-1], "uuid")
 		}
 		on := rawjson.Set(path(parents, leaf)...)
