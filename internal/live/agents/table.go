@@ -30,8 +30,8 @@ var all = []Agent{
 			More: []Source{
 				{Env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW", Key: []string{"env", "CLAUDE_CODE_AUTO_COMPACT_WINDOW"}},
 				{Key: []string{"autoCompactWindow"}},
-				{Env: "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"},
-				{Env: "DISABLE_AUTO_COMPACT"},
+				{Env: "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", Key: []string{"env", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"}},
+				{Env: "DISABLE_AUTO_COMPACT", Key: []string{"env", "DISABLE_AUTO_COMPACT"}},
 				{Key: []string{"modelSettings"}},
 			},
 		},

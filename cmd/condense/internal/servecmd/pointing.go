@@ -146,7 +146,7 @@ var points = map[string]Point{
 	},
 	"codex": {
 		Own: &Own{
-			Files: []Settings{{Path: "~/.codex/models_cache.json", Dir: "CODEX_HOME", Format: "json"}},
+			Files: []Settings{{Path: ".codex/config.toml", Upward: true, Format: "toml"}, {Path: "~/.codex/models_cache.json", Dir: "CODEX_HOME", Format: "json"}},
 			List:  []string{"debug", "models", "--bundled"},
 			ID:    "slug", Context: [][]string{{"context_window"}}, First: "priority",
 			Model: agents.Source{Flags: []string{"-m", "--model", "model"}, Key: []string{"model"}},
@@ -169,7 +169,10 @@ var points = map[string]Point{
 	},
 	"opencode": {
 		Own: &Own{
-			Files:  []Settings{{Path: "~/.cache/opencode/models.json", Dir: "XDG_CACHE_HOME/opencode", Format: "json"}},
+			Files: []Settings{
+				{Path: ".opencode/opencode.json", Upward: true, Format: "json"}, {Path: ".opencode/opencode.jsonc", Upward: true, Format: "json"},
+				{Path: "~/.cache/opencode/models.json", Dir: "XDG_CACHE_HOME/opencode", Format: "json"},
+			},
 			Within: []string{"anthropic", "openai"}, ID: "id", Context: [][]string{{"limit", "input"}, {"limit", "context"}},
 			Model: agents.Source{Flags: []string{"-m", "--model"}, Key: []string{"model"}},
 		},
