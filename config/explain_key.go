@@ -39,10 +39,7 @@ func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 	found := dottedSpelling.matches(key, c.raw)
 	if len(found) == 0 {
 		if f := dottedSpelling.noMatch(key, c.raw); f != nil {
-			return nil, &Error{
-				Origin: Origin{Kind: FromArgument}, Key: key,
-				Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion,
-			}
+			return nil, &Error{Origin: Origin{Kind: FromArgument}, Key: key, Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion}
 		}
 	}
 	var out []KeyExplanation

@@ -26,6 +26,9 @@ var (
 	userNames    = slices.Concat(projectNames, []string{"config.yaml", "config.yml", "config.toml", "config.json"})
 )
 
+// ProjectFiles returns the names that a project's file may have.
+func ProjectFiles() []string { return slices.Clone(projectNames) }
+
 // pathVariable names a file to read instead of looking for one.
 const pathVariable = "CONDENSE_CONFIG"
 

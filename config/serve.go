@@ -111,7 +111,7 @@ const (
 	AccountClient = "client" // the agent's own model, with the agent's own key
 )
 
-// A Duration is written as in 45s, and as off if it is 0.
+// A Duration is written as in 45s, and as off if it is 0, which its key must allow: enum:"off".
 type Duration time.Duration
 
 const durationOff = "off"

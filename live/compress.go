@@ -171,7 +171,7 @@ func (g *Gateway) compress(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	// It counts as a plan's request, so that nothing is done that needs a header.
 	req := &request{
-		g: g, s: s, t: t, in: incoming{header: r.Header, start: s.Now()}, from: origin{agent: agents.Any, subscribed: true}, calls: true,
+		g: g, s: s, t: t, in: incoming{header: r.Header, start: s.Now()}, from: origin{agent: agents.Any(), subscribed: true}, calls: true,
 	}
 	if req.parsed, err = wire.Parse(shapeOf(body), body, &wire.Options{Cache: g.parsed}); err == nil && q.session == "" {
 		if all := q.complete(req.parsed.Messages); len(q.added) > 0 {

@@ -86,7 +86,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 	r.from.agent, r.from.volatile = of, of.Volatile
 	r.from.subscribed = agents.Subscription(r.in.header)
 	r.from.ofPlan = isPlan(r.t, r.in.header, r.from.subscribed)
-	if of == agents.Any {
+	if of == agents.Any() {
 		head := request.System
 		if head == nil && len(request.Messages) > 0 {
 			head = request.Messages[0].Raw

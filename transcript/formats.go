@@ -28,8 +28,8 @@ import (
 	"github.com/condensehq/condense/transcript/internal/trace"
 )
 
-// codecs are all formats, the most specific first: detection takes the first that accepts the file. docs/architecture.md says how
-// to add one.
+// codecs are all formats, the most specific first: detection takes the first that accepts the file. CONTRIBUTING.md says how to
+// add one.
 var codecs = slices.Concat([]codec.Codec{
 	condense.Codec,
 	gemini.Qwen,

@@ -11,13 +11,11 @@ import (
 // the size of the conversation unless the case sets another one.
 var conversations = []testCase{
 	{
-		name: "session", about: "an ordinary session, its results in user messages",
-		rule: "keep-pairs", must: true,
+		name: "session", about: "an ordinary session, its results in user messages", rule: "keep-pairs", must: true,
 		request: half(func() []core.Message { return Conversation(exchanges(12, core.RoleUser)...) }),
 	},
 	{
-		name: "session with tool messages", about: "an ordinary session, each result a message of its own",
-		rule: "keep-pairs", must: true,
+		name: "session with tool messages", about: "an ordinary session, each result a message of its own", rule: "keep-pairs", must: true,
 		request: half(func() []core.Message { return Conversation(exchanges(12, core.RoleTool)...) }),
 	},
 	{
@@ -31,8 +29,7 @@ var conversations = []testCase{
 		request: half(Session),
 	},
 	{
-		name: "parallel calls", about: "three calls in one message, their results in one",
-		rule: "keep-pairs",
+		name: "parallel calls", about: "three calls in one message, their results in one", rule: "keep-pairs",
 		request: half(func() []core.Message {
 			return Conversation(
 				User(core.Text("compare the three files "+prose(50))),
@@ -44,8 +41,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "spread results", about: "two calls in one message, answered in two, a user's word between",
-		rule: "no-split",
+		name: "spread results", about: "two calls in one message, answered in two, a user's word between", rule: "no-split",
 		request: half(func() []core.Message {
 			return Conversation(
 				User(core.Text(prose(80))),
@@ -59,15 +55,13 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "pending call", about: "the last message calls a tool that has not answered yet",
-		rule: "keep-pairs",
+		name: "pending call", about: "the last message calls a tool that has not answered yet", rule: "keep-pairs",
 		request: half(func() []core.Message {
 			return Conversation(append(exchanges(6, core.RoleUser), Assistant(core.Text("one more"), Call("last")))...)
 		}),
 	},
 	{
-		name: "orphaned results", about: "results on arrival whose calls are missing",
-		rule: "keep-calls",
+		name: "orphaned results", about: "results on arrival whose calls are missing", rule: "keep-calls",
 		request: half(func() []core.Message {
 			return Conversation(append([]core.Message{
 				User(core.Text("go on"), Result("lost", prose(40))),
@@ -77,8 +71,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "call IDs used twice", about: "three calls with one ID, as recorded sessions have them",
-		rule: "keep-pairs",
+		name: "call IDs used twice", about: "three calls with one ID, as recorded sessions have them", rule: "keep-pairs",
 		request: half(func() []core.Message {
 			return Conversation(
 				User(core.Text(prose(30))),
@@ -91,8 +84,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "images", about: "pictures in messages and in tool results",
-		rule: "keep-media",
+		name: "images", about: "pictures in messages and in tool results", rule: "keep-media",
 		request: half(func() []core.Message {
 			m := []core.Message{User(core.Text("what is wrong in these?"), Image(1), Image(2), core.Text(prose(60)))}
 			for i := range 4 {
@@ -106,8 +98,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "reasoning", about: "signed and encrypted reasoning, with calls and alone",
-		rule: "keep-reasoning",
+		name: "reasoning", about: "signed and encrypted reasoning, with calls and alone", rule: "keep-reasoning",
 		request: half(func() []core.Message {
 			signed := core.Reasoning{Text: prose(60), Signature: "c2lnbmVk"}
 			return Conversation(
@@ -121,8 +112,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "unknown blocks", about: "blocks of a kind that the host does not know",
-		rule: "keep-media",
+		name: "unknown blocks", about: "blocks of a kind that the host does not know", rule: "keep-media",
 		request: half(func() []core.Message {
 			block := core.Opaque{Kind: "search_result", JSON: `{"type": "search_result", "hits": [1, 2, 3]}`}
 			return Conversation(
@@ -135,8 +125,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "system messages", about: "system messages at the front and in the middle",
-		rule: "first-role",
+		name: "system messages", about: "system messages at the front and in the middle", rule: "first-role",
 		request: half(func() []core.Message {
 			m := append([]core.Message{System(core.Text(prose(40)))}, exchanges(4, core.RoleUser)...)
 			m = append(m, System(core.Text("from now on, answer in verse")))
@@ -147,8 +136,7 @@ var conversations = []testCase{
 	{name: "middle message protected", about: "a call in the middle must stay, its result with it", rule: "keep-protected", request: half(protecting(11))},
 	{name: "last message protected", about: "the last message must stay", rule: "keep-protected", request: half(protecting(-1))},
 	{
-		name: "everything protected", about: "nothing may be changed",
-		rule: "keep-protected",
+		name: "everything protected", about: "nothing may be changed", rule: "keep-protected",
 		request: half(func() []core.Message {
 			m := exchanges(4, core.RoleUser)
 			for i := range m {
@@ -157,19 +145,13 @@ var conversations = []testCase{
 			return Conversation(m...)
 		}),
 	},
+	{name: "no messages", about: "an empty history", rule: "answer", request: half(func() []core.Message { return nil })},
 	{
-		name: "no messages", about: "an empty history",
-		rule:    "answer",
-		request: half(func() []core.Message { return nil }),
-	},
-	{
-		name: "one message", about: "a user has said one word",
-		rule:    "answer",
+		name: "one message", about: "a user has said one word", rule: "answer",
 		request: half(func() []core.Message { return Conversation(User(core.Text("hello"))) }),
 	},
 	{
-		name: "huge message", about: "one message is larger than the window",
-		rule: "not-empty",
+		name: "huge message", about: "one message is larger than the window", rule: "not-empty",
 		request: func() *core.Request {
 			m := exchanges(3, core.RoleUser)
 			m[1].Parts = append(m[1].Parts, core.Text(strings.Repeat(prose(100)+"\n", 400)))
@@ -177,31 +159,27 @@ var conversations = []testCase{
 		},
 	},
 	{
-		name: "only a huge message", about: "there is one message, and it is larger than the window",
-		rule: "not-empty",
+		name: "only a huge message", about: "there is one message, and it is larger than the window", rule: "not-empty",
 		request: func() *core.Request {
 			return Request(Conversation(User(core.Text(strings.Repeat(prose(100)+"\n", 400)))), 4000)
 		},
 	},
 	{
-		name: "huge reasoning", about: "a message consists of long reasoning and an empty text",
-		rule: "not-empty",
+		name: "huge reasoning", about: "a message consists of long reasoning and an empty text", rule: "not-empty",
 		request: func() *core.Request {
 			thought := core.Reasoning{Text: strings.Repeat(prose(100)+"\n", 400), Signature: "c2lnbmVk"}
 			return Request(Conversation(User(core.Text("think")), Assistant(thought, core.Text("")), User(core.Text("so?"))), 4000)
 		},
 	},
 	{
-		name: "blank messages", about: "messages on arrival with an empty text, only spaces, or no part",
-		rule: "not-empty",
+		name: "blank messages", about: "messages on arrival with an empty text, only spaces, or no part", rule: "not-empty",
 		request: half(func() []core.Message {
 			m := append(exchanges(4, core.RoleUser), User(core.Text("")), Assistant(core.Text(" \n\t")), User(), Assistant(Call("a")), User(Result("a")))
 			return Conversation(append(m, User(core.Text("hello?")))...)
 		}),
 	},
 	{
-		name: "bytes", about: "invalid UTF-8, NULs, a byte order mark and half a rune in texts and arguments",
-		rule: "valid-parts",
+		name: "bytes", about: "invalid UTF-8, NULs, a byte order mark and half a rune in texts and arguments", rule: "valid-parts",
 		request: half(func() []core.Message {
 			bad := "\ufeff\x00\xff\xfe" + prose(60) + "\xe2\x82"
 			return Conversation(
@@ -214,8 +192,7 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "long line", about: "a result of one line of a megabyte without a space",
-		rule: "no-growth",
+		name: "long line", about: "a result of one line of a megabyte without a space", rule: "no-growth",
 		request: half(func() []core.Message {
 			return Conversation(
 				User(core.Text("show me the bundle")),
@@ -227,21 +204,18 @@ var conversations = []testCase{
 		}),
 	},
 	{
-		name: "2,000 messages", about: "a long session",
-		rule:    "keep-order",
+		name: "2,000 messages", about: "a long session", rule: "keep-order",
 		request: half(func() []core.Message { return Conversation(exchanges(666, core.RoleUser)...) }),
 	},
 	{
-		name: "budget met", about: "the conversation is on target already",
-		rule: "no-growth",
+		name: "budget met", about: "the conversation is on target already", rule: "no-growth",
 		request: func() *core.Request {
 			m := Conversation(exchanges(4, core.RoleUser)...)
 			return Request(m, 2*Request(m, 0).Tokens())
 		},
 	},
 	{
-		name: "budget impossible", about: "the overhead alone is more than the target",
-		rule: "no-growth",
+		name: "budget impossible", about: "the overhead alone is more than the target", rule: "no-growth",
 		request: func() *core.Request {
 			req := Request(Conversation(exchanges(8, core.RoleUser)...), 500)
 			req.Budget.Overhead = 1000
@@ -249,8 +223,7 @@ var conversations = []testCase{
 		},
 	},
 	{
-		name: "budget of one token", about: "no conversation is that small",
-		rule:    "answer",
+		name: "budget of one token", about: "no conversation is that small", rule: "answer",
 		request: func() *core.Request { return Request(Conversation(exchanges(8, core.RoleTool)...), 1) },
 	},
 }

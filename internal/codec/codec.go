@@ -33,7 +33,7 @@ type Codec struct {
 	// Write writes f in the format of its origin. Unchanged content is written byte for byte. Formats that can record
 	// condensations write everything, the others the view.
 	Write func(f *File, out *Output) error
-	// Convert writes a conversation of another format. Where Write and Convert are nil,
+	// Convert writes a conversation of another format. Write and Convert are both set, or both nil: then
 	// conversations are read from the format, and written only if nothing changed.
 	Convert func(f *File, out *Output) error
 }

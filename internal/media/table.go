@@ -1,6 +1,10 @@
 package media
 
-import "strings"
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+)
 
 // A Form is how an API writes a medium, and what it costs there. With no Data the API has no such medium.
 type Form struct {
@@ -38,15 +42,6 @@ const (
 	leastAudioRate, leastVideoRate = 500, 2000
 )
 
-const (
-	// geminiPage is the default of Gemini 3, measured as 560 for pages of any kind
-	// (https://ai.google.dev/gemini-api/docs/media-resolution).
-	geminiPage = 560
-	// openAISecond is a token for 50 ms, as of the assistant; the user's cost half
-	// (https://developers.openai.com/api/docs/guides/realtime-costs).
-	openAISecond = 20
-)
-
 // A sight is how the newest models of a vendor see an image: scaled down to an edge of so many pixels, in square patches, at most so many,
 // each of so many tokens.
 type sight struct{ patch, edge, most, weight float64 }
@@ -67,63 +62,24 @@ const anySize, usualImage = 1 << 30, 1600
 
 // Forms has, for each API, a row for each kind of medium; several if it has several ways to write it. A kind that does
 // not exist there has a row without data.
-var Forms = []Form{
-	// Anthropic's blocks image and document, in results of tools, too. A document of plain text has no base64.
-	{API: "messages", Kind: Image, Type: "base64", Data: "data", Format: "media_type", ByName: true},
-	{API: "messages", Kind: Document, Type: "base64", Data: "data", Format: "media_type", ByName: true},
-	{API: "messages", Kind: Image, Type: "url", Data: "url", Elsewhere: true, ByName: true},
-	{API: "messages", Kind: Document, Type: "file", Data: "file_id", Elsewhere: true, ByName: true},
-	{API: "messages", Kind: Audio},
-	{API: "messages", Kind: Video},
+//   - messages: Anthropic's blocks image and document, in results of tools, too. A document of plain text has no base64.
+//   - chat: OpenAI's parts, and those of servers that copy it: vLLM has audio_url and video_url, OpenRouter video_url. Audio beside a
+//     transcript is the assistant's. Audio costs a token for 50 ms, as of the assistant; the user's half
+//     (https://developers.openai.com/api/docs/guides/realtime-costs).
+//   - responses: items of OpenAI's Responses API, and parts of their content. The last image is a screenshot of a tool.
+//   - gemini: Gemini's parts, in responses of functions, too. The media type says the kind. A page is the default of Gemini 3, measured
+//     as 560 for pages of any kind (https://ai.google.dev/gemini-api/docs/media-resolution).
+//   - converse: blocks of Amazon Bedrock's Converse, in results of tools, too.
+//   - mcp, ai-sdk: files of agents, and results of MCP. Data URLs are found everywhere but in prose.
+var Forms = func() (all []Form) {
+	if err := json.Unmarshal(formsJSON, &all); err != nil {
+		panic("media: forms.json: " + err.Error()) // embedded and tested
+	}
+	return all
+}()
 
-	// OpenAI's parts, and those of servers that copy it: vLLM has audio_url and video_url, OpenRouter video_url.
-	{API: "chat", Kind: Image, Type: "image_url", Data: "image_url.url", Elsewhere: true},
-	{API: "chat", Kind: Image, Type: "image_url", Data: "image_url", Elsewhere: true},
-	{API: "chat", Kind: Document, Type: "file", Data: "file.file_data", Format: "file.filename"},
-	{API: "chat", Kind: Document, Type: "file", Data: "file.file_id", Elsewhere: true},
-	{API: "chat", Kind: Audio, Type: "input_audio", Data: "input_audio.data", Format: "input_audio.format", Second: openAISecond},
-	{API: "chat", Kind: Audio, Beside: besideTranscript, Data: "data", Second: openAISecond}, // the assistant's
-	{API: "chat", Kind: Audio, Type: "audio_url", Data: "audio_url.url", Elsewhere: true},
-	{API: "chat", Kind: Video, Type: "video_url", Data: "video_url.url", Elsewhere: true},
-
-	// Items of OpenAI's Responses API, and parts of their content. The last image is a screenshot of a tool.
-	{API: "responses", Kind: Image, Type: "input_image", Data: "image_url", Elsewhere: true},
-	{API: "responses", Kind: Image, Type: "input_image", Data: "file_id", Elsewhere: true},
-	{API: "responses", Kind: Image, Type: "image_generation_call", Data: "result"},
-	{API: "responses", Kind: Image, Type: "computer_screenshot", Data: "image_url", Elsewhere: true},
-	{API: "responses", Kind: Image, Type: "computer_screenshot", Data: "file_id", Elsewhere: true},
-	{API: "responses", Kind: Document, Type: "input_file", Data: "file_data", Format: "filename"},
-	{API: "responses", Kind: Document, Type: "input_file", Data: "file_url", Elsewhere: true},
-	{API: "responses", Kind: Document, Type: "input_file", Data: "file_id", Elsewhere: true},
-	{API: "responses", Kind: Audio, Type: "input_audio", Data: "input_audio.data", Format: "input_audio.format", Second: openAISecond},
-	{API: "responses", Kind: Video},
-
-	// Gemini's parts, in responses of functions, too. The media type says the kind.
-	{API: "gemini", Kind: Image, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
-	{API: "gemini", Kind: Image, Data: "inline_data.data", Format: "inline_data.mime_type inline_data.mimeType"},
-	{API: "gemini", Kind: Image, Data: "fileData.fileUri", Format: "fileData.mimeType", Elsewhere: true},
-	{API: "gemini", Kind: Image, Data: "file_data.file_uri", Format: "file_data.mime_type", Elsewhere: true},
-	{API: "gemini", Kind: Document, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type", Page: geminiPage},
-	{API: "gemini", Kind: Audio, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
-	{API: "gemini", Kind: Video, Data: "inlineData.data", Format: "inlineData.mimeType inlineData.mime_type"},
-
-	// Blocks of Amazon Bedrock's Converse, in results of tools, too.
-	{API: "converse", Kind: Image, Data: "image.source.bytes", Format: "image.format"},
-	{API: "converse", Kind: Image, Data: "image.source.s3Location.uri", Elsewhere: true},
-	{API: "converse", Kind: Document, Data: "document.source.bytes", Format: "document.format"},
-	{API: "converse", Kind: Document, Data: "document.source.s3Location.uri", Elsewhere: true},
-	{API: "converse", Kind: Audio, Data: "audio.source.bytes", Format: "audio.format"},
-	{API: "converse", Kind: Audio, Data: "audio.source.s3Location.uri", Elsewhere: true},
-	{API: "converse", Kind: Video, Data: "video.source.bytes", Format: "video.format"},
-	{API: "converse", Kind: Video, Data: "video.source.s3Location.uri", Elsewhere: true},
-
-	// Files of agents, and results of MCP. Data URLs are found everywhere but in prose.
-	{API: "mcp", Kind: Image, Type: "image", Data: "data", Format: "mimeType mediaType"},
-	{API: "mcp", Kind: Audio, Type: "audio", Data: "data", Format: "mimeType mediaType"},
-	{API: "mcp", Kind: Document, Beside: besideURI, Data: "blob", Format: "mimeType"},
-	{API: "ai-sdk", Kind: Document, Type: "file", Data: "data", Format: "mediaType mimeType"},
-	{API: "ai-sdk", Kind: Image, Type: "image", Data: "image", Format: "mediaType mimeType"},
-}
+//go:embed forms.json
+var formsJSON []byte
 
 // The members that tell forms apart.
 const (

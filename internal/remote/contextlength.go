@@ -1,6 +1,7 @@
 package remote
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -17,38 +18,24 @@ import (
 // A pattern is how a vendor reports that a conversation exceeds the model's window. All
 // fields that are set must match.
 type pattern struct {
-	vendor  string
-	status  int            // of HTTP, or given in the body
-	code    string         // of the error, or its type
-	text    *regexp.Regexp // anywhere in the error
-	message *regexp.Regexp // in a message in the body
+	Vendor  string
+	Status  int            // of HTTP, or given in the body
+	Code    string         // of the error, or its type
+	Text    *regexp.Regexp // anywhere in the error
+	Message *regexp.Regexp // in a message in the body
 }
 
 // patterns were taken from the vendors' documentation, from reports of users, and from the
 // phrases that agents look for. Case does not matter.
-var patterns = sync.OnceValue(func() []pattern {
-	text := func(expr string) *regexp.Regexp { return regexp.MustCompile("(?i)" + expr) }
-	return []pattern{
-		{vendor: "OpenAI", code: "context_length_exceeded"},
-		{vendor: "OpenAI", text: text(`context_length_exceeded`)},
-		{vendor: "OpenAI", text: text(`maximum context length|context window of this model|exceeds the context window`)},
-		{vendor: "OpenAI's SDK", code: "LengthFinishReasonError"},
-		{vendor: "Anthropic", code: "request_too_large"},
-		{vendor: "Anthropic", text: text(`prompt is too long|input length and .max_tokens. exceed context limit`)},
-		{vendor: "Anthropic", code: "invalid_request_error", message: text(`maximum.*tokens|context.*too.*long|exceeds.*context|token.*limit|max_tokens_to_sample`)},
-		{vendor: "Amazon Bedrock", text: text(`input is too long for requested model|too many input tokens`)},
-		{vendor: "Google Gemini", text: text(`input token count.{0,40} exceeds the maximum number of tokens`)},
-		{vendor: "Mistral", text: text(`prompt contains \d+ tokens.{0,80}too large for model`)},
-		{vendor: "Groq", text: text(`reduce the length of the messages or completion`)},
-		{vendor: "xAI", text: text(`maximum prompt length is \d+`)},
-		{vendor: "llama.cpp", code: "exceed_context_size_error"},
-		{vendor: "llama.cpp, LM Studio", text: text(`exceeds? the available context size|greater than the context length`)},
-		{vendor: "Ollama", text: text(`prompt too long|exceeds? (?:max )?context length`)},
-		{vendor: "OpenRouter", text: text(`maximum context length is \d+ tokens`)},
-		{vendor: "gateways without a status", message: text(`context[\s\pZ]*(?:length|window)[\s\pZ]*(?:(?:is|was)[\s\pZ]*)?exceeded`)},
-		{vendor: "gateways", status: http.StatusBadRequest, message: text(`\bcontext[\s\pZ]*(?:length|window)\b|\bmaximum[\s\pZ]*context\b|\b(?:input[\s\pZ]*)?tokens?[\s\pZ]*exceed|\btoo[\s\pZ]*many[\s\pZ]*tokens?\b`)},
+var patterns = sync.OnceValue(func() (all []pattern) {
+	if err := json.Unmarshal(patternsJSON, &all); err != nil {
+		panic("remote: contextlength.json: " + err.Error()) // embedded and tested
 	}
+	return all
 })
+
+//go:embed contextlength.json
+var patternsJSON []byte
 
 // IsContextLength reports whether err, or an error that it wraps, means that the conversation exceeds the model's
 // window. Errors of an SDK with a field StatusCode or Status and a method RawJSON, such as OpenAI's and Anthropic's,
@@ -167,9 +154,9 @@ func (f *failure) contextLength() bool {
 }
 
 func (f *failure) matches(p pattern) bool {
-	return (p.status == 0 || p.status == f.status || slices.Contains(f.statuses, p.status)) &&
-		(p.code == "" || slices.Contains(f.codes, p.code)) && (p.text == nil || p.text.MatchString(f.text)) &&
-		(p.message == nil || p.message.MatchString(f.messages))
+	return (p.Status == 0 || p.Status == f.status || slices.Contains(f.statuses, p.Status)) &&
+		(p.Code == "" || slices.Contains(f.codes, p.Code)) && (p.Text == nil || p.Text.MatchString(f.text)) &&
+		(p.Message == nil || p.Message.MatchString(f.messages))
 }
 
 // HTTPStatus returns the HTTP status in a field of an SDK's error, or 0.

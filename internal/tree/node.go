@@ -4,6 +4,8 @@
 package tree
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +117,21 @@ func Parse(format string, text []byte) (*Node, *Error) {
 		return ParseYAML(text)
 	}
 	return ParseJSON(text)
+}
+
+// Decode reads a table that a program has in it as YAML into a value, as [json.Unmarshal] does. An unknown key is an error.
+func Decode(text []byte, into any) error {
+	n, fault := ParseYAML(text)
+	if fault != nil {
+		return fmt.Errorf("%d:%d: %s", fault.At.Line, fault.At.Column, fault.Problem)
+	}
+	out, err := json.Marshal(n.Plain())
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // A textIndex turns byte offsets into positions.

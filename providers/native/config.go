@@ -84,10 +84,7 @@ func (c *Config) Validate() error {
 	for _, s := range []struct {
 		name  string
 		value float64
-	}{
-		{"recent_share", c.RecentShare},
-		{"user_words_share", c.UserWordsShare},
-	} {
+	}{{"recent_share", c.RecentShare}, {"user_words_share", c.UserWordsShare}} {
 		if !(s.value >= 0 && s.value <= 1) {
 			fault("%s: %v is not between 0 and 1", s.name, s.value)
 		}

@@ -109,12 +109,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 func (p *Provider) Frames() bool { return true }
 
 // modes decide which groups of a window are kept. They return false to change nothing.
-var modes = map[string]func(*window, Config) bool{
-	ModeBudget:    budget,
-	ModeHalf:      half,
-	ModeRecent:    recent,
-	ModeMiddleOut: middleOut,
-}
+var modes = map[string]func(*window, Config) bool{ModeBudget: budget, ModeHalf: half, ModeRecent: recent, ModeMiddleOut: middleOut}
 
 func budget(w *window, c Config) bool {
 	return w.fill(c.KeepFirst > 0, func() { w.keepFirst(c.KeepFirst) })

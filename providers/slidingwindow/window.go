@@ -336,9 +336,7 @@ func (t *tally) marker(named int) core.Message {
 		b.WriteString(": " + strings.Join(names, "; "))
 	}
 	b.WriteByte(']')
-	return core.Message{
-		Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text(b.String())},
-	}
+	return core.Message{Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text(b.String())}}
 }
 
 // plural writes a count of one or more.

@@ -309,7 +309,7 @@ func (w *Watch) row(e *Epoch, conversation string, n int) epochRow {
 
 // agentName returns the name of an agent for a sentence.
 func agentName(name string) string {
-	if name == "" || name == agents.Any.Name {
+	if name == "" || name == agents.Any().Name {
 		return "an unknown agent"
 	}
 	return name

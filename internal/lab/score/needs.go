@@ -96,10 +96,7 @@ type need struct {
 }
 
 func newFuture() *future {
-	return &future{
-		available: map[uint64]struct{}{},
-		unitAt:    map[uint64]int32{}, wordAt: map[uint64]int32{}, gramAt: map[uint64]int32{},
-	}
+	return &future{available: map[uint64]struct{}{}, unitAt: map[uint64]int32{}, wordAt: map[uint64]int32{}, gramAt: map[uint64]int32{}}
 }
 
 // readFuture returns the references of the messages after the cut, to content of the prefix or not.

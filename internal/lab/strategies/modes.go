@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,36 +14,26 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// Modes returns the best strategy of every mode of r as a part of condense.yaml that loads by itself. For a mode
-// without a best strategy there is a comment with the reason. Chains are from a [Set].
+// Modes returns the best strategy of all sessions and that of every mode of r as a part of condense.yaml that loads by itself. Where
+// there is no best strategy, a comment has the reason. Chains are from a [Set].
 func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 	f := fragment{declared: map[string]string{}}
-	var modes strings.Builder
+	var whole, modes strings.Builder
+	if chain := f.chain(&whole, r, "", chains); chain != "" {
+		printf(&whole, "chain: [%s]\n", chain)
+	}
+	winners := false
 	for _, mode := range r.Modes {
-		winner, why := Winner(r, mode)
-		if winner == "" {
-			printf(&modes, "  # %s: %s\n", YAMLName(mode), why)
-			continue
+		if chain := f.chain(&modes, r, mode, chains); chain != "" {
+			printf(&modes, "  %s: {chain: [%s]}\n", YAMLName(mode), chain)
+			winners = true
 		}
-		if len(chains[winner]) == 0 {
-			printf(&modes, "  # %s: %s, a baseline that no configuration names\n", YAMLName(mode), why)
-			continue
-		}
-		var names []string
-		for _, p := range chains[winner] {
-			names = append(names, YAMLName(f.name(&p, mode)))
-		}
-		printf(&modes, "  # %s\n", why)
-		for _, loss := range lossesOf(r, mode) {
-			printf(&modes, "  # %s\n", loss)
-		}
-		printf(&modes, "  %s: {chain: [%s]}\n", YAMLName(mode), strings.Join(names, ", "))
-		f.winners++
 	}
 	var b strings.Builder
-	printf(&b, "# Written by condense: the strategy that keeps most of what was needed later, by mode.\n"+
-		"# %s, budgets %s. This loads as it is. To use it, merge its modes and providers into condense.yaml.\n",
+	printf(&b, "# Written by condense: the strategy that keeps most of what was needed later, of all sessions and by mode.\n"+
+		"# %s, budgets %s. This loads as it is. To use it, merge it into condense.yaml.\n",
 		size.Plural(len(r.Sessions), "session"), strings.Join(r.Budgets, ", "))
+	b.WriteString(whole.String())
 	if len(f.order) > 0 {
 		b.WriteString("providers:\n")
 		for _, name := range f.order {
@@ -50,12 +41,38 @@ func Modes(r *lab.Report, chains map[string][]config.Provider) string {
 		}
 	}
 	switch {
-	case f.winners > 0:
+	case winners:
 		b.WriteString("modes:\n")
 	case modes.Len() == 0:
 		b.WriteString("# No session has a mode: --mode-of RULE gives them one.\n")
 	}
 	return b.String() + modes.String()
+}
+
+// chain writes comments on the best strategy of a mode, "" for all sessions, and returns its providers' names; "" if there is none that a
+// configuration names.
+func (f *fragment) chain(b *strings.Builder, r *lab.Report, mode string, chains map[string][]config.Provider) string {
+	indent, of := "  ", YAMLName(mode)
+	if mode == "" {
+		indent, of = "", "all sessions"
+	}
+	winner, why := Winner(r, mode)
+	switch {
+	case winner == "":
+		printf(b, indent+"# %s: %s\n", of, why)
+		return ""
+	case len(chains[winner]) == 0:
+		printf(b, indent+"# %s: %s, a baseline that no configuration names\n", of, why)
+		return ""
+	}
+	var names []string
+	for _, p := range chains[winner] {
+		names = append(names, YAMLName(f.name(&p, cmp.Or(mode, "all"))))
+	}
+	for _, line := range append([]string{why}, lossesOf(r, mode)...) {
+		printf(b, indent+"# %s\n", line)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Winner returns the strategy that is shown to be the best of a mode under some budget and is not shown to
@@ -98,7 +115,6 @@ func lossesOf(r *lab.Report, mode string) []string {
 type fragment struct {
 	declared map[string]string // name to JSON
 	order    []string
-	winners  int
 }
 
 // name returns the name of p in the fragment. It declares p unless p is a strategy with its default settings.

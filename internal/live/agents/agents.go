@@ -42,12 +42,12 @@ type Agent struct {
 	Set     Sources // where a user changes that
 	Later   *Later  // how wrap does for a run; nil: it cannot be later than it is by itself
 
-	userAgents []string // how the header User-Agent begins
-	head       []byte   // a few words near the beginning of the system prompt
-	sessions   []string // headers with the session, in order, before the general ones
-	subAgents  []string // headers with the sub-agent
-	summaries  []string // how a text of the last message begins when the agent summarizes by itself
-	systems    []system // side calls with a system prompt of their own
+	UserAgents []string // how the header User-Agent begins
+	Head       words    // a few words near the beginning of the system prompt
+	Sessions   []string // headers with the session, in order, before the general ones
+	SubAgents  []string // headers with the sub-agent
+	Summaries  []string // how a text of the last message begins when the agent summarizes by itself
+	Systems    []system // side calls with a system prompt of their own
 }
 
 // A Source is where a user sets a value: in flags, a variable or a settings file, in this order.
@@ -111,14 +111,23 @@ func (a *Agent) Limit(model string, window int) (l Limit) {
 
 // A system is the beginning of the system prompt of a side call.
 type system struct {
-	begin string
-	side  Side
+	Begin string
+	Side  Side
+}
+
+// words are text that is looked for in bytes.
+type words []byte
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (w *words) UnmarshalText(text []byte) error {
+	*w = bytes.Clone(text)
+	return nil
 }
 
 // Find returns the agent with a name or alias; nil if there is none.
 func Find(name string) *Agent {
-	for i := range all {
-		if a := &all[i]; a.Name == name || slices.Contains(a.Aliases, name) {
+	for _, a := range all() {
+		if a.Name == name || slices.Contains(a.Aliases, name) {
 			return a
 		}
 	}
@@ -128,7 +137,7 @@ func Find(name string) *Agent {
 // Names returns the names that Find accepts, the shortest of each agent.
 func Names() []string {
 	var names []string
-	for _, a := range all {
+	for _, a := range all() {
 		name := a.Name
 		for _, alias := range a.Aliases {
 			if len(alias) < len(name) {
@@ -148,20 +157,20 @@ const headRead = 4 << 10
 // recognized, never nil. It does not allocate.
 func Of(h http.Header, head []byte) *Agent {
 	client := h.Get("User-Agent")
-	for i := range all {
-		for _, prefix := range all[i].userAgents {
+	for _, a := range all() {
+		for _, prefix := range a.UserAgents {
 			if strings.HasPrefix(client, prefix) {
-				return &all[i]
+				return a
 			}
 		}
 	}
 	head = head[:min(len(head), headRead)]
-	for i := range all {
-		if a := &all[i]; a.head != nil && bytes.Contains(head, a.head) {
+	for _, a := range all() {
+		if a.Head != nil && bytes.Contains(head, a.Head) {
 			return a
 		}
 	}
-	return Any
+	return Any()
 }
 
 // generalSessions are headers with the session of clients that are not in the table, in the
@@ -180,10 +189,10 @@ func (a *Agent) Session(h http.Header, body string) string {
 	if id := firstID(h, SessionHeader); id != "" {
 		return id
 	}
-	if id := firstID(h, a.sessions...); id != "" {
+	if id := firstID(h, a.Sessions...); id != "" {
 		return id
 	}
-	if a == Any {
+	if a == Any() {
 		if id := firstID(h, generalSessions...); id != "" {
 			return id
 		}
@@ -196,8 +205,8 @@ func (a *Agent) Session(h http.Header, body string) string {
 
 // SubAgent returns the id of the sub-agent that sent a request; empty for the agent itself.
 func (a *Agent) SubAgent(h http.Header) string {
-	id := firstID(h, a.subAgents...)
-	if id != "" && id == firstID(h, a.sessions...) {
+	id := firstID(h, a.SubAgents...)
+	if id != "" && id == firstID(h, a.Sessions...) {
 		return "" // Codex: the first thread of a session has its id
 	}
 	return id
@@ -283,10 +292,10 @@ func SideOf(c Call) Side {
 		system = field(system, "parts") // Gemini's
 	}
 	for text := range texts(system) {
-		for i := range all {
-			for _, s := range all[i].systems {
-				if begins(text, s.begin) {
-					return s.side
+		for _, a := range all() {
+			for _, s := range a.Systems {
+				if begins(text, s.Begin) {
+					return s.Side
 				}
 			}
 		}
@@ -297,8 +306,8 @@ func SideOf(c Call) Side {
 			content = field(c.Last, "parts") // Gemini's
 		}
 		for text := range texts(content) {
-			for i := range all {
-				for _, s := range all[i].summaries {
+			for _, a := range all() {
+				for _, s := range a.Summaries {
 					if begins(text, s) {
 						return Summary
 					}

@@ -154,7 +154,7 @@ func TestNames(t *testing.T) {
 		switch {
 		case a == nil:
 			t.Errorf("Names has %q, which Find does not know", name)
-		case a.Title == "" || a != agents.Any && (a.Command == "" || a.Get == ""):
+		case a.Title == "" || a != agents.Any() && (a.Command == "" || a.Get == ""):
 			t.Errorf("%s is not complete", name)
 		}
 	}

@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -30,29 +32,13 @@ const busyTimeout = 5 * time.Second
 
 // schema has the statements that upgrade the layout by one version each. Tables handle and kept refer to sets; Expire
 // deletes sets without a record.
-var schema = []string{`
-CREATE TABLE lineage (
-	id TEXT PRIMARY KEY, tenant TEXT NOT NULL, api TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL,
-	version INTEGER NOT NULL, updated INTEGER NOT NULL, data BLOB NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX lineage_key ON lineage (tenant, api, agent, session, updated);
-CREATE INDEX lineage_updated ON lineage (updated);
-CREATE TABLE secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = 1;`, `
-ALTER TABLE lineage ADD COLUMN reader TEXT NOT NULL DEFAULT '';
-ALTER TABLE lineage ADD COLUMN kept TEXT NOT NULL DEFAULT '';
-CREATE INDEX lineage_reader ON lineage (reader, updated) WHERE kept <> '';
-CREATE INDEX lineage_kept ON lineage (tenant, kept) WHERE kept <> '';
-CREATE TABLE original (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, hash BLOB NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE UNIQUE INDEX original_hash ON original (tenant, hash, bytes);
-CREATE TABLE kept (tenant TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, original INTEGER NOT NULL,
-	PRIMARY KEY (tenant, name, n)) WITHOUT ROWID;
-CREATE INDEX kept_original ON kept (original);
-CREATE TABLE handle (handle TEXT NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (handle, tenant, name)) WITHOUT ROWID;
-PRAGMA user_version = 2;`, `
-ALTER TABLE lineage ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
-ALTER TABLE kept ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
-PRAGMA user_version = 3;`}
+var schema = versions(sqliteSQL)
+
+//go:embed sqlite.sql
+var sqliteSQL string
+
+// versions splits the statements of a layout by the version that they lead to.
+func versions(sql string) []string { return strings.Split(sql, "-- The next version.\n") }
 
 // sqliteChecksums is the version of the layout from which on there are checksums.
 const sqliteChecksums = 3

@@ -154,9 +154,7 @@ const maxID = 256
 // Validate reports a field that is too long or has other characters than letters, digits and -._:/@+=. Clients choose
 // IDs, which can reach logs, paths and queries.
 func (k Key) Validate() error {
-	for _, f := range []struct{ name, value string }{
-		{"tenant", k.Tenant}, {"api", k.API}, {"agent", k.Agent}, {"session", k.Session},
-	} {
+	for _, f := range []struct{ name, value string }{{"tenant", k.Tenant}, {"api", k.API}, {"agent", k.Agent}, {"session", k.Session}} {
 		if !ValidID(f.value) {
 			return fmt.Errorf("key: %s: an ID has at most %d letters, digits and -._:/@+=", f.name, maxID)
 		}

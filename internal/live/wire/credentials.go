@@ -253,49 +253,34 @@ type Host struct {
 	Unversioned bool   // its paths have no /v1
 }
 
-// hosts are the public hosts of vendors. Hosts that clouds rent out are none of them.
+// hosts are the public hosts of vendors, as patterns of [path.Match]. Hosts that clouds rent out are none of them.
 var hosts = []struct {
-	pattern string // of [path.Match]
-	is      Host
+	patterns string
+	is       Host
 }{
-	{"*.anthropic.com", Host{Of: Anthropic}},
-	{"*.claude.com", Host{Of: Anthropic}},
-	{"claude.ai", Host{Of: Anthropic}},
-	{"*.openai.com", Host{Of: OpenAI}},
-	{"chatgpt.com", Host{Of: OpenAI}},
+	{"*.anthropic.com *.claude.com claude.ai", Host{Of: Anthropic}},
+	{"*.openai.com chatgpt.com", Host{Of: OpenAI}},
 	{"*.googleapis.com", Host{Of: Google}},
-	{"bedrock*.amazonaws.com*", Host{Of: Amazon}},
-	{"*.api.aws", Host{Of: Amazon}},
+	{"bedrock*.amazonaws.com* *.api.aws", Host{Of: Amazon}},
 	{"models.inference.ai.azure.com", Host{Of: gitHub}},
-	{"*.openai.azure.*", Host{Of: Azure}},
-	{"*.cognitiveservices.azure.*", Host{Of: Azure}},
-	{"*.services.ai.azure.com", Host{Of: Azure}},
-	{"*.models.ai.azure.com", Host{Of: Azure}},
-	{"*.inference.ai.azure.com", Host{Of: Azure}},
-	{"openrouter.ai", Host{Of: openRouter}},
-	{"*.openrouter.ai", Host{Of: openRouter}},
-	{"*.githubcopilot.com", Host{Of: gitHub, Unversioned: true}},
-	{"models.github.ai", Host{Of: gitHub, Unversioned: true}},
-	{"api.groq.com", Host{Of: "Groq"}},
-	{"api.x.ai", Host{Of: "xAI"}},
+	{"*.openai.azure.* *.cognitiveservices.azure.* *.services.ai.azure.com *.models.ai.azure.com *.inference.ai.azure.com", Host{Of: Azure}},
+	{"openrouter.ai *.openrouter.ai", Host{Of: openRouter}},
+	{"*.githubcopilot.com models.github.ai", Host{Of: gitHub, Unversioned: true}},
 	{"api.perplexity.ai", Host{Of: "Perplexity", Unversioned: true}},
-	{"*.huggingface.co", Host{Of: "Hugging Face"}},
-	{"*.nvidia.com", Host{Of: "NVIDIA"}},
-	{"api.cerebras.ai", Host{Of: "Cerebras"}},
-	{"api.deepseek.com", Host{Of: "DeepSeek"}},
-	{"api.mistral.ai", Host{Of: "Mistral"}},
-	{"api.moonshot.*", Host{Of: "Moonshot"}},
-	{"api.together.*", Host{Of: "Together"}},
-	{"api.fireworks.ai", Host{Of: "Fireworks"}},
-	{"api.z.ai", Host{Of: "Z.ai"}},
+	{"api.groq.com", Host{Of: "Groq"}}, {"api.x.ai", Host{Of: "xAI"}}, {"*.huggingface.co", Host{Of: "Hugging Face"}},
+	{"*.nvidia.com", Host{Of: "NVIDIA"}}, {"api.cerebras.ai", Host{Of: "Cerebras"}}, {"api.deepseek.com", Host{Of: "DeepSeek"}},
+	{"api.mistral.ai", Host{Of: "Mistral"}}, {"api.moonshot.*", Host{Of: "Moonshot"}}, {"api.together.*", Host{Of: "Together"}},
+	{"api.fireworks.ai", Host{Of: "Fireworks"}}, {"api.z.ai", Host{Of: "Z.ai"}},
 }
 
 // HostOf describes a host, given without its port.
 func HostOf(name string) Host {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	for _, h := range hosts {
-		if ok, err := path.Match(h.pattern, name); err == nil && ok {
-			return h.is
+		for pattern := range strings.FieldsSeq(h.patterns) {
+			if ok, err := path.Match(pattern, name); err == nil && ok {
+				return h.is
+			}
 		}
 	}
 	return Host{}

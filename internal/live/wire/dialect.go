@@ -7,7 +7,7 @@ import "time"
 type Dialect struct {
 	API    API
 	Vendor Vendor // whose API it is
-	Format string // its name in package transcript
+	Format string // the name of its codec, in internal/live/messages
 	Lacks  string // the entries that the API does not have, by name: all others are set
 
 	Said, Asked string // a message of the model, and one of the user, with ? as its text

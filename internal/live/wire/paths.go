@@ -108,35 +108,22 @@ var clouds = slices.Concat(bedrocks("model/{model}/"), bedrocks("model/arn:*/{mo
 	{claude + "count-tokens:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Count: true}},
 	{claude + "{model}:rawPredict", Endpoint{Of: vertex, Methods: post, API: Messages}},
 	{claude + "{model}:streamRawPredict", Endpoint{Of: vertex, Methods: post, API: Messages, Stream: true}},
-}, geminis(cloud+"publishers/google/models/", vertex), []row{
-	{cloud + "**", Endpoint{Of: vertex}},
-}, geminis(vertexBeta+"publishers/google/models/", vertex), []row{
-	{vertexBeta + "**", Endpoint{Of: vertex}},
-	{"v1beta1/**", Endpoint{Of: vertex}},
-	{"v1/publishers/**", Endpoint{Of: vertex}},
-}, azures("openai/"), azures(""), []row{
-	{"anthropic/v1/messages", Endpoint{Of: azure, Owner: Anthropic, Methods: post, API: Messages, Advice: adviceAzure}},
-	{"anthropic/v1/messages/count_tokens", Endpoint{Of: azure, Owner: Anthropic, Methods: post, API: Messages, Count: true, Advice: adviceAzure}},
-	{"anthropic/**", Endpoint{Of: azure, Advice: adviceAzure}},
-	{"openai/v1/chat/completions", Endpoint{Of: azure, Methods: post, API: Chat, Advice: adviceAzure}},
-	{"openai/v1/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}},
-	{"openai/v1/responses/compact", Endpoint{Of: azure, Methods: post, API: Responses, Compact: true, Advice: adviceAzure}},
-	{"openai/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}}, // with api-version
-	{"openai/**", Endpoint{Of: azure, Advice: adviceAzure}},
-}, geminis("v1beta/models/", google), geminis("v1beta/tunedModels/", google), geminis("v1alpha/models/", google),
+}, geminis(cloud+"publishers/google/models/", vertex), unread(vertex, cloud+"**"), geminis(vertexBeta+"publishers/google/models/", vertex),
+	unread(vertex, vertexBeta+"** v1beta1/** v1/publishers/**"), azures("openai/"), azures(""), []row{
+		{"anthropic/v1/messages", Endpoint{Of: azure, Owner: Anthropic, Methods: post, API: Messages, Advice: adviceAzure}},
+		{"anthropic/v1/messages/count_tokens", Endpoint{Of: azure, Owner: Anthropic, Methods: post, API: Messages, Count: true, Advice: adviceAzure}},
+		{"anthropic/**", Endpoint{Of: azure, Advice: adviceAzure}},
+		{"openai/v1/chat/completions", Endpoint{Of: azure, Methods: post, API: Chat, Advice: adviceAzure}},
+		{"openai/v1/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}},
+		{"openai/v1/responses/compact", Endpoint{Of: azure, Methods: post, API: Responses, Compact: true, Advice: adviceAzure}},
+		{"openai/responses", Endpoint{Of: azure, Methods: post, API: Responses, Advice: adviceAzure}}, // with api-version
+		{"openai/**", Endpoint{Of: azure, Advice: adviceAzure}},
+	}, geminis("v1beta/models/", google), geminis("v1beta/tunedModels/", google), geminis("v1alpha/models/", google),
 	geminis("v1alpha/tunedModels/", google), geminis("v1/models/", google), geminis("v1/tunedModels/", google), []row{
 		{"v1beta/openai/**", Endpoint{Foreign: "Gemini for clients of OpenAI", Owner: Google, Advice: adviceGemini}},
-		{"v1beta/**", Endpoint{Of: google}},
-		{"v1alpha/**", Endpoint{Of: google}},
-		{"upload/v1*/**", Endpoint{Of: google}},
-		{"v1/tunedModels/**", Endpoint{Of: google}},
-		{"v1/models/*:embed*", Endpoint{Of: google}}, // and other verbs, to the next empty row
-		{"v1/models/*:batch*", Endpoint{Of: google}},
-		{"v1/models/*:predict*", Endpoint{Of: google}},
-		{"v1/models/*:bidi*", Endpoint{Of: google}},
-		{"v1/models/*:async*", Endpoint{Of: google}},
-
-		{"foundation-models", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}}, // Amazon, to the next empty row
+	}, unread(google, "v1beta/** v1alpha/** upload/v1*/** v1/tunedModels/**"), // and models with verbs
+	unread(google, "v1/models/*:embed* v1/models/*:batch* v1/models/*:predict* v1/models/*:bidi* v1/models/*:async*"), []row{
+		{"foundation-models", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}},
 		{"inference-profiles", Endpoint{Of: amazon, Own: get, Control: true, Advice: adviceBedrock}},
 		{"foundation-models/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
 		{"inference-profiles/**", Endpoint{Of: amazon, Control: true, Advice: adviceBedrock}},
@@ -178,71 +165,37 @@ func azures(root string) []row {
 
 // endpoints are the paths of the APIs that the gateway reads or forwards. Paths below v1 also match without it. The
 // first matching row counts.
-var endpoints = []row{
+var endpoints = slices.Concat([]row{
 	{"v1/messages", Endpoint{Of: anthropic, Methods: post, API: Messages}},
 	{"v1/messages/count_tokens", Endpoint{Of: anthropic, Methods: post, API: Messages, Count: true}},
-	{"v1/messages/batches/**", Endpoint{Of: anthropic}},
 	{"v1/complete", Endpoint{Of: anthropic, Methods: post}},
-	{"v1/organizations/**", Endpoint{Of: anthropic}},
-	{"v1/experimental/**", Endpoint{Of: anthropic}}, // prompt tools
-	{"v1/sessions/**", Endpoint{Of: anthropic}},     // managed agents, to the next empty row
-	{"v1/environments/**", Endpoint{Of: anthropic}},
-	{"v1/deployments/**", Endpoint{Of: anthropic}},
-	{"v1/vaults/**", Endpoint{Of: anthropic}},
-	{"v1/memory_stores/**", Endpoint{Of: anthropic}},
-	{"v1/user_profiles/**", Endpoint{Of: anthropic}},
-
-	{"v1/mcp_servers/**", Endpoint{Of: anthropic}}, // Claude Code, to the next empty row
-	{"v1/code/**", Endpoint{Of: anthropic}},
-	{"v1/session_ingress/**", Endpoint{Of: anthropic}},
-	{"v1/environment_providers/**", Endpoint{Of: anthropic}},
-	{"v1/ultrareview/**", Endpoint{Of: anthropic}},
-	{"v1/oauth/**", Endpoint{Of: anthropic}},
-	{"mcp-registry/**", Endpoint{Of: anthropic}},
-	{"api/hello", Endpoint{Of: anthropic}},
-	{"api/event_logging/**", Endpoint{Of: anthropic}},
-	{"api/claude_*/**", Endpoint{Of: anthropic}},
-	{"api/oauth/**", Endpoint{Of: anthropic}},
-	{"api/organization/**", Endpoint{Of: anthropic}},
-	{"api/organizations/**", Endpoint{Of: anthropic}},
-	{"api/eval/**", Endpoint{Of: anthropic}},
-	{"api/web/**", Endpoint{Of: anthropic}},
-	{"api/auth/**", Endpoint{Of: anthropic}},
-	{"api/account/**", Endpoint{Of: anthropic}},
-	{"api/bootstrap/**", Endpoint{Of: anthropic}},
-
-	{"v1/models/**", Endpoint{Of: both}},
-	{"v1/files/**", Endpoint{Of: both}},
-	{"v1/skills/**", Endpoint{Of: both}},
-	{"v1/agents/**", Endpoint{Of: both}},
 
 	{"v1/chat/completions", Endpoint{Of: openAI, Also: Anthropic, API: Chat, Methods: []string{"GET", "POST"}}},
-	{"v1/chat/completions/**", Endpoint{Of: openAI}}, // stored ones
 	{"v1/completions", Endpoint{Of: openAI, Methods: post}},
 	{"v1/responses", Endpoint{Of: openAI, Methods: post, API: Responses}},
 	{"v1/responses/compact", Endpoint{Of: openAI, Methods: post, API: Responses, Compact: true}},
 	{"v1/responses/input_tokens", Endpoint{Of: openAI, Methods: post, API: Responses, Count: true}},
-	{"v1/responses/**", Endpoint{Of: openAI}},
-	{"v1/conversations/**", Endpoint{Of: openAI}},
 	{"v1/embeddings", Endpoint{Of: openAI, Methods: post}},
 	{"v1/moderations", Endpoint{Of: openAI, Methods: post}},
-	{"v1/uploads/**", Endpoint{Of: openAI}},
-	{"v1/batches/**", Endpoint{Of: openAI}},
-	{"v1/images/**", Endpoint{Of: openAI}},
-	{"v1/audio/**", Endpoint{Of: openAI}},
-	{"v1/videos/**", Endpoint{Of: openAI}},
-	{"v1/realtime/**", Endpoint{Of: openAI}},
-	{"v1/assistants/**", Endpoint{Of: openAI}},
-	{"v1/threads/**", Endpoint{Of: openAI}},
-	{"v1/vector_stores/**", Endpoint{Of: openAI}},
-	{"v1/fine_tuning/**", Endpoint{Of: openAI}},
-	{"v1/containers/**", Endpoint{Of: openAI}},
-	{"v1/evals/**", Endpoint{Of: openAI}},
-	{"v1/chatkit/**", Endpoint{Of: openAI}},
-	{"v1/organization/**", Endpoint{Of: openAI}},
-	{"v1/projects/**", Endpoint{Of: openAI}},
-	{"v1/memories/**", Endpoint{Of: openAI}}, // Codex
-	{"v1/alpha/**", Endpoint{Of: openAI}},    // Codex: search
+},
+	unread(both, "v1/models/** v1/files/** v1/skills/** v1/agents/**"),
+	unread(anthropic, "v1/messages/batches/** v1/organizations/** v1/experimental/**"), // the last: prompt tools
+	// Managed agents.
+	unread(anthropic, "v1/sessions/** v1/environments/** v1/deployments/** v1/vaults/** v1/memory_stores/** v1/user_profiles/**"),
+	// Claude Code.
+	unread(anthropic, "v1/mcp_servers/** v1/code/** v1/session_ingress/** v1/environment_providers/** v1/ultrareview/** v1/oauth/**"),
+	unread(anthropic, "mcp-registry/** api/hello api/event_logging/** api/claude_*/** api/oauth/** api/organization/** api/organizations/**"),
+	unread(anthropic, "api/eval/** api/web/** api/auth/** api/account/** api/bootstrap/**"),
+	unread(openAI, "v1/chat/completions/** v1/responses/** v1/conversations/** v1/uploads/** v1/batches/** v1/images/** v1/audio/**"),
+	unread(openAI, "v1/videos/** v1/realtime/** v1/assistants/** v1/threads/** v1/vector_stores/** v1/fine_tuning/** v1/containers/**"),
+	unread(openAI, "v1/evals/** v1/chatkit/** v1/organization/** v1/projects/** v1/memories/** v1/alpha/**")) // the last two: Codex, alpha is search
+
+// unread are paths of vendors whose bodies are only forwarded.
+func unread(of []Vendor, patterns string) (rows []row) {
+	for p := range strings.FieldsSeq(patterns) {
+		rows = append(rows, row{p, Endpoint{Of: of}})
+	}
+	return rows
 }
 
 // Advice about requests of APIs that the gateway does not read.

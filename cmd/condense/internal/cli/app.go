@@ -93,11 +93,7 @@ func UnknownCommand(cmd *cobra.Command, args []string) error {
 func FlagError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
-		cause := invalid.Unwrap()
-		if errors.Is(cause, strconv.ErrSyntax) || errors.Is(cause, strconv.ErrRange) {
-			cause = errors.New("want a number") // instead of the name of a function of package strconv
-		}
-		return Usage(cmd, "--%s: %q: %w", invalid.GetFlag().Name, invalid.GetValue(), cause)
+		return Usage(cmd, "--%s: %q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
 	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		return Usage(cmd, "unknown flag --%s%s", name, suggest.DidYouMean(name, flagNames(cmd)))

@@ -83,7 +83,7 @@ func (c *comparison) sharedFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
 	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in the text; repeatable, the first that applies is used")
-	f.StringVar(&c.writeModes, "write-modes", "", "`file` for the best strategy of each mode, as a part of condense.yaml")
+	f.StringVar(&c.writeModes, "write-modes", "", "`file` for the best strategy of all sessions and of each mode, as a part of condense.yaml")
 	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, with its target as the budget")
 	f.StringVar(&c.cache, "cache", "", "`folder` for results, so that a run that was stopped can continue (default: in the user's cache folder; none for no cache)")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of random draws: the same seed gives the same result")

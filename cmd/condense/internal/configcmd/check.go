@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,9 +29,9 @@ type configListing struct {
 }
 
 func configCheckCommand(a *cli.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, strict bool
 	cmd := &cobra.Command{
-		Use:   "check [FILE...]",
+		Use:   "check [FILE | FOLDER]...",
 		Short: "Report every fault of the configuration, with its position",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && a.ConfigPath != "" {
@@ -40,14 +43,20 @@ func configCheckCommand(a *cli.App) *cobra.Command {
 			if len(args) == 0 {
 				args = []string{""}
 			}
+			args, err := configsIn(args)
+			if err != nil {
+				return cli.Usage(cmd, "%w", err)
+			}
 			var faults config.Errors
+			warned := false
 			list := []configListing{}
 			for _, file := range args {
-				l, err := checkConfig(cmd.Context(), a, file)
+				l, err := checkConfig(cmd.Context(), a, file, strict)
 				if err != nil {
 					return err
 				}
 				faults = append(faults, l.Faults...)
+				warned = warned || len(l.Warnings) > 0
 				list = append(list, l)
 			}
 			if asJSON {
@@ -59,18 +68,49 @@ func configCheckCommand(a *cli.App) *cobra.Command {
 					printConfigListing(a.Stdout, a.Stderr, l)
 				}
 			}
-			if len(faults) > 0 {
+			switch {
+			case len(faults) > 0:
 				return faults
+			case strict && warned:
+				return &cli.ExitError{Code: cli.ExitUsage}
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings too, and leave out whether this machine trusts the files")
 	return cmd
 }
 
-// checkConfig checks the configuration in a file, or the active one if file is empty.
-func checkConfig(ctx context.Context, a *cli.App, file string) (configListing, error) {
+// configsIn replaces folders by the configurations in them.
+func configsIn(args []string) ([]string, error) {
+	var files []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil || !info.IsDir() {
+			files = append(files, arg) // what is missing is said when it is read
+			continue
+		}
+		n := len(files)
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && slices.Contains(config.ProjectFiles(), d.Name()) {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err == nil && len(files) == n {
+			err = fmt.Errorf("%s: none of %s is in it", arg, strings.Join(config.ProjectFiles(), ", "))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// checkConfig checks the configuration in a file, or the active one if file is empty. A strict check is of the file and not of the
+// machine, which may trust it or not.
+func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (configListing, error) {
 	l := configListing{Files: []string{}, Faults: config.Errors{}, Warnings: config.Errors{}}
 	if file != "" {
 		l.Files = append(l.Files, file)
@@ -92,7 +132,9 @@ func checkConfig(ctx context.Context, a *cli.App, file string) (configListing, e
 		l.Files = append(l.Files, cli.FromHere(f))
 	}
 	l.Warnings = append(l.Warnings, c.Warnings()...)
-	l.Warnings = append(l.Warnings, tuning(c)...)
+	if !strict {
+		l.Warnings = append(l.Warnings, tuning(c)...)
+	}
 	checker = a.Checker()
 	l.Faults, err = checker.Chains(c)
 	l.Warnings = append(l.Warnings, checker.Warnings(c)...)

@@ -33,7 +33,7 @@ func configCommand(a *cli.App) *cobra.Command {
 		Args:  cli.UnknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configSchemaCommand(a))
+	cmd.AddCommand(configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configDiffCommand(a), configSchemaCommand(a))
 	return cmd
 }
 

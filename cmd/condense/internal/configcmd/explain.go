@@ -179,11 +179,7 @@ func (f *forecast) terms() []config.Term {
 }
 
 // triggers are the reasons for automatic condensation, as terms of the formula.
-var triggers = map[policy.Reason]string{
-	policy.ReasonThreshold:  "threshold",
-	policy.ReasonLimit:      "limit",
-	policy.ReasonMaxContext: "cap",
-}
+var triggers = map[policy.Reason]string{policy.ReasonThreshold: "threshold", policy.ReasonLimit: "limit", policy.ReasonMaxContext: "cap"}
 
 // An overviewLine has the numbers of a mode, or of a profile that no mode uses.
 type overviewLine struct {

@@ -15,9 +15,7 @@ var ciFiles embed.FS
 // renderCI returns the files of --ci.
 func renderCI(lang string, n *naming) ([]templateFile, error) {
 	var files []templateFile
-	for _, f := range []struct{ from, to string }{
-		{"judge.yaml", judge.File}, {lang + ".yml", ".github/workflows/plugin.yml"},
-	} {
+	for _, f := range []struct{ from, to string }{{"judge.yaml", judge.File}, {lang + ".yml", ".github/workflows/plugin.yml"}} {
 		text, err := ciFiles.ReadFile("templates/ci/" + f.from)
 		if err != nil {
 			return nil, err

@@ -61,7 +61,7 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 	}
 	agent := agents.Find(args[0])
 	switch {
-	case agent == nil || agent == agents.Any:
+	case agent == nil || agent == agents.Any():
 		return nil, cli.Usage(cmd, "no agent %q; there are %s%s", args[0], strings.Join(installable(), ", "), suggest.DidYouMean(args[0], installable()))
 	case len(pointOf(agent).Settings) == 0:
 		return nil, fmt.Errorf("%s has no settings file that condense knows; use 'condense wrap %s', or set the address by hand", agent.Title, args[0])

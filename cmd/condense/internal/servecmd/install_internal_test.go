@@ -145,7 +145,7 @@ func TestEveryAgentIsPointed(t *testing.T) {
 			t.Errorf("points has no row for %s", a.Name)
 		}
 	}
-	for name := range points {
+	for name := range points() {
 		if a := agents.Find(name); a == nil || a.Name != name {
 			t.Errorf("points has a row for %s, which the gateway does not know", name)
 		}

@@ -21,11 +21,7 @@ import (
 
 func storeCommand(a *cli.App) *cobra.Command {
 	s := &storeFlags{app: a}
-	cmd := &cobra.Command{
-		Use:   "store",
-		Short: "Look after what condense serve keeps: a file or a PostgreSQL database",
-		Args:  cobra.NoArgs,
-	}
+	cmd := &cobra.Command{Use: "store", Short: "Look after what condense serve keeps: a file or a PostgreSQL database", Args: cobra.NoArgs}
 	cmd.PersistentFlags().StringVar(&s.address, "store", "", "`file` or postgres:// address (default: serve.store)")
 	cmd.AddCommand(
 		&cobra.Command{

@@ -16,11 +16,7 @@ import (
 
 func tokenCommand(a *cli.App) *cobra.Command {
 	var file string
-	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Make, list and remove the tokens of the clients of condense serve",
-		Args:  cobra.NoArgs,
-	}
+	cmd := &cobra.Command{Use: "token", Short: "Make, list and remove the tokens of the clients of condense serve", Args: cobra.NoArgs}
 	cmd.PersistentFlags().StringVar(&file, "file", "", "`file` with the tokens (default: serve.tokens)")
 	path := func() (string, error) {
 		if file != "" {

@@ -92,7 +92,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 func wrappable() []string {
 	return slices.DeleteFunc(agents.Names(), func(name string) bool {
 		a := agents.Find(name)
-		return a == agents.Any || pointOf(a).Need != nil && pointOf(a).Need.Any == nil
+		return a == agents.Any() || pointOf(a).Need != nil && pointOf(a).Need.Any == nil
 	})
 }
 
@@ -107,10 +107,10 @@ func chosen(cmd *cobra.Command, args []string) (*agents.Agent, []string, error) 
 		if agent := agents.Find(name); agent != nil && agent.Command == name {
 			return agent, args, nil
 		}
-		return agents.Any, args, nil
+		return agents.Any(), args, nil
 	}
 	agent := agents.Find(args[0])
-	if agent == nil || agent == agents.Any {
+	if agent == nil || agent == agents.Any() {
 		return nil, nil, cli.Usage(cmd, "no agent %q; there are %s; for any other command: condense wrap -- COMMAND%s",
 			args[0], strings.Join(wrappable(), ", "), suggest.DidYouMean(args[0], wrappable()))
 	}
