@@ -209,29 +209,18 @@ func (l *listing) Read(p []byte) (int, error) {
 
 // learn remembers the windows of a list.
 func (l listening) learn(text []byte, encoding string) error {
-	var list upstream.List
-	if from, err := payload.Decoder(text, encoding); err != nil || from != nil {
-		if err != nil {
-			return err
-		}
-		if text, err = io.ReadAll(io.LimitReader(from, mostPacked)); err != nil {
-			return err
-		}
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
+	list, err := payload.Decode(text, encoding, mostPacked)
+	if err != nil || !json.Valid(list) {
 		return err
 	}
-	all := list.Windows()
-	maps.DeleteFunc(all, func(_ string, n int) bool { return n < leastWindow })
-	ws := &l.g.windows
+	ws, base := &l.g.windows, l.to.Base.String()
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.listed == nil {
 		ws.listed = map[string]map[string]int{}
 	}
-	if len(all) > 0 {
-		ws.listed[l.to.Base.String()] = all
-	}
+	ws.listed[base] = upstream.Windows(list, ws.listed[base])
+	maps.DeleteFunc(ws.listed[base], func(_ string, n int) bool { return n < leastWindow })
 	return nil
 }
 

@@ -310,6 +310,8 @@ func TestListedWindows(t *testing.T) {
 		"vLLM":          {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "max_model_len": 70000}]}`, 70_000},
 		"Anthropic":     {upstream.Messages, "/v1/models?limit=1000", `{"data": [{"id": "mystery-1", "max_input_tokens": 70000}]}`, 70_000},
 		"Gemini":        {upstream.Gemini, "/v1beta/models", `{"models": [{"name": "models/mystery-1", "inputTokenLimit": 70000}]}`, 70_000},
+		"an odd entry":  {upstream.Chat, "/v1/models", `{"data": [5, {"id": "mystery-1", "context_length": 70000}, {"id": "other", "context_length": "32k"}]}`, 70_000},
+		"a bomb":        {upstream.Chat, "/v1/models", `{"data": [` + strings.Repeat("0,", 2_000_000) + `{"id": "mystery-1", "context_length": 70000}]}`, usual},
 		"one too small": {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": 9}]}`, usual},
 		"one too large": {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": 1000000000}]}`, usual},
 		"below zero":    {upstream.Chat, "/v1/models", `{"data": [{"id": "mystery-1", "context_length": -70000}]}`, usual},
@@ -344,6 +346,12 @@ func TestListedWindows(t *testing.T) {
 			}
 			if res, text := send(t, http.MethodGet, s.URL+test.path, header, nil); res.StatusCode != http.StatusOK || !packed && string(text) != test.list {
 				t.Errorf("%s: the client gets %s, %d bytes of %d", name, res.Status, len(text), len(test.list))
+			}
+			if test.want != usual { // the next page
+				whole := test.list
+				test.list = `{"data": [{"id": "older", "context_length": 5000}]}`
+				send(t, http.MethodGet, s.URL+test.path, header, nil)
+				test.list = whole
 			}
 			c := upstream.Client{API: test.api, Model: "mystery-1", Session: "s", URL: s.URL}
 			c.History = []object{first(test.api, task)}

@@ -20,7 +20,7 @@ import (
 )
 
 // agents are the formats of tools whose files hold more than is sent.
-var agents = []string{"claudecode", "codex", "copilot", "gemini", "opencode", "pi", "qwen", "roo"}
+var agents = []string{"claudecode", "codex", "copilot", "gemini", "opencode", "pi", "roo"}
 
 // files returns the test files of a format by name.
 func files(tb testing.TB, format string) map[string]string {
@@ -378,7 +378,7 @@ func TestPropertyAgentsTakeOthersConversations(t *testing.T) {
 		if got, err := transcript.Detect([]byte(out)); got != to {
 			t.Errorf("detected %s (%v), want %s\n%s", got, err, to, out)
 		}
-		if slices.Contains([]string{"claudecode", "copilot", "gemini", "opencode", "pi", "qwen"}, to) && messages[0].Role == core.RoleSystem {
+		if slices.Contains([]string{"claudecode", "copilot", "gemini", "opencode", "pi"}, to) && messages[0].Role == core.RoleSystem {
 			messages = messages[1:] // it has its own
 		}
 		want, got := contentOf("", messages), contentOf("", back.Journal.View())
@@ -454,7 +454,6 @@ func FuzzOpenCode(f *testing.F)   { fuzzAgent(f, "opencode") }
 func FuzzGemini(f *testing.F)     { fuzzAgent(f, "gemini") }
 func FuzzCopilot(f *testing.F)    { fuzzAgent(f, "copilot") }
 func FuzzPi(f *testing.F)         { fuzzAgent(f, "pi") }
-func FuzzQwen(f *testing.F)       { fuzzAgent(f, "qwen") }
 func FuzzRoo(f *testing.F)        { fuzzAgent(f, "roo") }
 
 // The input of a request to the Responses API, with the items of [odd].

@@ -359,7 +359,7 @@ func TestArgumentsWithLineBreaksStayOnTheirLine(t *testing.T) {
 func TestEachCallGetsOneAnswer(t *testing.T) {
 	answers := map[string]string{ // as each format begins one
 		"anthropic": `"tool_result"`, "claudecode": `"tool_result"`, "openai": `"role":"tool"`, "responses": `"function_call_output"`,
-		"codex": `"function_call_output"`, "gemini": `"functionResponse"`, "qwen": `"functionResponse"`, "gemini-api": `"functionResponse"`, "bedrock-converse": `"toolResult"`,
+		"codex": `"function_call_output"`, "gemini": `"functionResponse"`, "gemini-api": `"functionResponse"`, "bedrock-converse": `"toolResult"`,
 		"pi": `"role":"toolResult"`, "copilot": `"tool.execution_complete"`, "roo": `"tool_use_id"`,
 		"opencode": `"type":"tool"`, "trace": `"tool_result"`, "condense": `"type":"tool_result"`,
 	}

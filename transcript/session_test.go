@@ -17,7 +17,7 @@ import (
 var readOnly = map[string]string{
 	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl",
 	"swe-agent": "session.traj", "chatgpt": "conversation.json",
-	"specstory": "session.md",
+	"specstory": "session.md", "qwen": "session.jsonl",
 }
 
 // readOnlySamples yields all test files of these formats.
@@ -399,5 +399,19 @@ func TestCompactionAtTheStartIsWrittenOnce(t *testing.T) {
 	journal, _ := write(t, read(t, data, ""), "condense")
 	if got, _ := write(t, read(t, journal, ""), "pi"); got != data {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestLostLeaf: a conversation whose last message is named, but is not in the file, is the branch that ends last.
+func TestLostLeaf(t *testing.T) {
+	t.Parallel()
+	for format, data := range map[string]string{
+		"chatgpt": `{"title":"t","current_node":"gone","mapping":{
+			"a":{"message":{"id":"a","author":{"role":"user"},"content":{"content_type":"text","parts":["hello"]}}},
+			"b":{"parent":"a","message":{"id":"b","author":{"role":"assistant"},"recipient":"all","content":{"content_type":"text","parts":["yes"]}}}}}`,
+	} {
+		if d := read(t, data, ""); d.Format != format || len(d.Journal.View()) != 2 {
+			t.Errorf("%s: %s", format, outline(d))
+		}
 	}
 }

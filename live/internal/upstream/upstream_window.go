@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // Nearby reports whether an upstream can be a model server on this machine or its network. A host name can resolve to
@@ -54,16 +56,14 @@ func (u *Upstream) AskWindow(ctx context.Context, model string) (tokens int, usu
 		return tokens, usual
 	}
 	for _, path := range []string{"/api/v0/models", "/v1/models"} {
-		var listed List
-		if u.asks(ctx, http.MethodGet, path, nil, &listed); listed.Windows()[model] > 0 {
-			return listed.Windows()[model], false
+		var list json.RawMessage
+		u.asks(ctx, http.MethodGet, path, nil, &list)
+		if tokens = Windows(list, nil)[model]; tokens > 0 {
+			return tokens, false
 		}
 	}
 	return 0, false
 }
-
-// A List is an answer with the models of a vendor or server.
-type List struct{ Data, Models []listed }
 
 type listed struct {
 	ID, Name  string
@@ -75,19 +75,35 @@ type listed struct {
 	Gemini    int `json:"inputTokenLimit"`
 }
 
-// Windows returns the windows that the list tells, by model.
-func (l *List) Windows() map[string]int {
-	all := map[string]int{}
-	for _, m := range slices.Concat(l.Data, l.Models) {
-		n, name := cmp.Or(m.Loaded, m.Most, m.Context, m.Groq, m.Anthropic, m.Gemini), cmp.Or(m.ID, strings.TrimPrefix(m.Name, "models/"))
-		if n > 0 && n < mostTokensOfModel && all[name] == 0 && len(all) < mostListed {
-			all[name] = n
+// Windows returns the windows that a list of models of a vendor or server tells, by model, and those of other models in old: lists come in pages.
+func Windows(list []byte, old map[string]int) map[string]int {
+	all, seen := map[string]int{}, 0
+	for _, array := range []string{"data", "models"} {
+		for raw := range rawjson.Elements(rawjson.Field(list, array)) {
+			if seen++; seen > mostListed {
+				break
+			}
+			var m listed
+			_ = json.Unmarshal(raw, &m) // what has another form is not known
+			n, name := cmp.Or(m.Loaded, m.Most, m.Context, m.Groq, m.Anthropic, m.Gemini), cmp.Or(m.ID, strings.TrimPrefix(m.Name, "models/"))
+			if n > 0 && n < mostTokensOfModel && all[name] == 0 && len(name) < longestName {
+				all[name] = n
+			}
+		}
+	}
+	for name, n := range old {
+		if len(all) < mostListed {
+			all[name] = cmp.Or(all[name], n)
 		}
 	}
 	return all
 }
 
-const mostListed = 2000
+// Limits of a list, which a vendor can make as long as it likes.
+const (
+	mostListed  = 2000
+	longestName = 300
+)
 
 // askOllama returns the window with which Ollama has loaded the model, else the configured one, else the usual one; 0
 // if the server is not Ollama or does not have the model.

@@ -359,8 +359,12 @@ func findChatGPT(data []byte, r *reader) (records [][]byte, _ error) {
 		return nil, &syntax.Error{Found: found, Want: "one, as jq '.[0]' conversations.json writes it"}
 	}
 	nodes, leaf := map[string][]byte{}, text(data, "current_node|0.current_node")
+	last := ""
 	for id, node := range rawjson.Fields(at(data, "mapping|0.mapping")) {
-		nodes[string(id)] = node
+		last, nodes[string(id)] = string(id), node
+	}
+	if nodes[leaf] == nil { // not in the file: then it is what the file ends with
+		leaf = last
 	}
 	for node := nodes[leaf]; node != nil; node = nodes[leaf] {
 		if m := at(node, "message"); rawjson.IsObject(m) {

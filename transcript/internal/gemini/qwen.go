@@ -3,17 +3,10 @@ package gemini
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/core/history"
-	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/codec"
-	"github.com/condensehq/condense/internal/codec/convert"
-	"github.com/condensehq/condense/internal/codec/request"
 	"github.com/condensehq/condense/internal/codec/syntax"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
@@ -26,15 +19,14 @@ import (
 //
 // of the types user, assistant, tool_result and system; the parts are those of Gemini's API. The lines are a tree, and the conversation
 // ends with the last one. A line of the subtype chat_compression sets the whole history, in systemPayload.compressedHistory; that is
-// imported as a condensation, and so is a changed conversation written. This follows packages/core/src/services of Qwen Code 0.24
+// imported as a condensation. This follows packages/core/src/services of Qwen Code 0.24
 // (chatRecordingService.ts, session-api-history.ts, utils/conversation-chain.ts), which are public, and records of versions 0.14 to 0.22.
 var Qwen = codec.Codec{
-	Name:    "qwen",
-	Doc:     "Qwen Code session: ~/.qwen/projects/*/chats/*.jsonl",
-	Detect:  detectQwen,
-	Read:    readQwen,
-	Write:   writeQwen,
-	Convert: convertQwen,
+	Name:   "qwen",
+	Doc:    "Qwen Code session: ~/.qwen/projects/*/chats/*.jsonl",
+	Tool:   "Qwen Code",
+	Detect: detectQwen,
+	Read:   readQwen,
 }
 
 func detectQwen(data []byte) bool {
@@ -122,7 +114,8 @@ func decodeQwen(raw []byte) ([]core.Message, *syntax.Error) {
 	if message == nil || rawjson.Text(rawjson.Field(raw, "type")) == "system" || subtype == "realtime_message" || subtype == "code_mode_tool_result" {
 		return nil, nil
 	}
-	all, bad := decodeContent(raw, message, byProgram[subtype])
+	program := byProgram[subtype] || rawjson.Text(rawjson.Field(raw, "type")) == "tool_result" // a file beside its result
+	all, bad := decodeContent(raw, message, program)
 	status := rawjson.Text(rawjson.Field(rawjson.Field(raw, "toolCallResult"), "status"))
 	for i := range all {
 		for k, p := range all[i].Parts {
@@ -171,118 +164,3 @@ func setQwen(s *session.Reader, row jsonl.Row, id string, when time.Time, list [
 }
 
 func same(a, b core.Message) bool { return a.Role == b.Role && core.EqualParts(a.Parts, b.Parts) }
-
-// writeQwen writes the file as it was. After it come the messages that were appended or, if something else changed, a line that sets the
-// whole history to the view, as Qwen Code writes when it compresses one.
-func writeQwen(f *codec.File, out *codec.Output) error {
-	data, done := f.StartAgain(out)
-	if done {
-		return nil
-	}
-	was := &codec.File{Journal: history.New()}
-	if err := readQwen(data, was); err != nil {
-		return err
-	}
-	w := qwenWriter{writer: writer{model: f.Model, names: request.ToolNames(f)}, lines: out, ending: jsonl.LineBreak(data)}
-	if rows, _, _ := jsonl.Rows(data); len(rows) > 0 {
-		last := rows[len(rows)-1]
-		w.like = last.Raw
-		out.Add(data[:last.At+len(last.Raw)], []byte(w.ending))
-	}
-	view, old := f.View(), was.View()
-	if len(view) < len(old) || !slices.EqualFunc(old, view[:len(old)], same) {
-		contents := make([][]byte, len(view))
-		for i := range view {
-			contents[i] = w.content(&view[i])
-			w.writer.when = view[i].Time
-		}
-		w.add("system", `"subtype":"chat_compression","systemPayload":{"info":{"originalTokenCount":0,"newTokenCount":0,"compressionStatus":1},`+
-			`"compressedHistory":?}`, rawjson.Array(contents))
-		return nil
-	}
-	for i := range view[len(old):] {
-		w.message(&view[len(old)+i])
-	}
-	return nil
-}
-
-func convertQwen(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	if system != "" {
-		out.Warn("", "the system prompt was left out: Qwen Code has its own")
-	}
-	out.Warn("", "the directory of the session is not known: it belongs to no project")
-	entries, begin, _ := convert.Entries(f.Journal, turns)
-	like := rawjson.Append(nil, `{"sessionId":?,"cwd":"/"}`, f.Journal.ID())
-	w := qwenWriter{writer: writer{model: f.Model, names: map[string]string{}, when: begin}, lines: out, like: like, ending: "\n"}
-	for i := range entries {
-		w.message(&entries[i].Message)
-	}
-	return nil
-}
-
-// A qwenWriter writes lines.
-type qwenWriter struct {
-	writer writer
-	lines  *codec.Output
-	like   []byte // the line before
-	ending string
-}
-
-// content returns m as Gemini's API has it. The media of a result stand in its response.
-func (w *qwenWriter) content(m *core.Message) []byte {
-	role := "user"
-	if m.Role == core.RoleAssistant {
-		role = "model"
-	}
-	parts := make([][]byte, len(m.Parts))
-	for i, p := range m.Parts {
-		if c, ok := p.(core.ToolCall); ok {
-			w.writer.names[c.ID] = c.Name
-		}
-		parts[i] = w.writer.part(nil, p)
-		var media [][]byte
-		r, _ := p.(core.ToolResult)
-		for _, inner := range r.Content {
-			if _, text := inner.(core.Text); !text {
-				media = append(media, w.writer.part(nil, inner))
-			}
-		}
-		if len(media) > 0 {
-			answer := rawjson.SetField(rawjson.Field(parts[i], "functionResponse"), "parts", rawjson.Array(media))
-			parts[i] = rawjson.SetField(parts[i], "functionResponse", answer)
-		}
-	}
-	return rawjson.Append(nil, `{"role":?,"parts":?}`, role, rawjson.Array(parts))
-}
-
-func (w *qwenWriter) message(m *core.Message) {
-	if !m.Time.IsZero() {
-		w.writer.when = m.Time
-	}
-	content := w.content(m)
-	switch m.Role {
-	case core.RoleAssistant:
-		w.add("assistant", `"model":?,"message":?`, w.writer.model, content)
-	case core.RoleTool:
-		last, status := core.ToolResult{}, "success"
-		for _, p := range m.Parts {
-			if last, _ = p.(core.ToolResult); last.IsError {
-				status = "error"
-			}
-		}
-		w.add("tool_result", `"message":?,"toolCallResult":{"callId":?,"status":?}`, content, last.CallID, status)
-	case core.RoleUser, core.RoleSystem:
-		w.add("user", `"message":?`, content)
-	}
-}
-
-// add adds a line of the given type with the members text, as of [rawjson.Append].
-func (w *qwenWriter) add(kind, text string, args ...any) {
-	rest := rawjson.Append(nil, text, args...)
-	of := func(name string) string { return rawjson.Text(rawjson.Field(w.like, name)) }
-	w.like = rawjson.Append(nil, `{"uuid":?,"parentUuid":?,"sessionId":?,"timestamp":?,"type":?,"cwd":?,"version":?,?}`,
-		uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %s", w.like, rest)).String(), rawjson.QuoteOrNull(of("uuid")), of("sessionId"),
-		w.writer.when, kind, of("cwd"), of("version"), rest)
-	w.lines.Add(jsonl.Line(w.like), []byte(w.ending))
-}

@@ -42,7 +42,7 @@ type Own struct {
 func setting(s *agents.Source, files [][]*settings.File, args []string) string {
 	value := ""
 	for i, arg := range args {
-		arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config=") // Codex's, attached
+		arg = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(arg, "-c"), "--config"), "=") // Codex's, attached
 		for _, f := range s.Flags {
 			rest, ok := strings.CutPrefix(arg, f)
 			v, set := strings.CutPrefix(strings.TrimSpace(rest), "=")
@@ -212,6 +212,7 @@ func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program str
 	if err != nil || cmd.Start() != nil {
 		return nil
 	}
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // a child of its may hold it
 	text, _ := io.ReadAll(io.LimitReader(out, mostSettings))
 	if cmd.Wait() != nil { // an older version, which does not know the command
 		return nil

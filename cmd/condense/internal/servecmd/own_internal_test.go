@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/live"
 )
 
@@ -234,6 +236,21 @@ func TestReadOwn(t *testing.T) {
 	}
 }
 
+// TestListThatHangs: an agent that does not print its models in time, by a child that outlives it, does not hold wrap up.
+func TestListThatHangs(t *testing.T) {
+	testkit.Slow(t)
+	t.Setenv("CODEX_HOME", t.TempDir())
+	dir := t.TempDir()
+	program, ended := filepath.Join(dir, "program"), filepath.Join(dir, "ended")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n(sleep 60; touch "+ended+") &\nwait\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	readOwn(t.Context(), agents.Find("codex"), program, nil)
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("it waits for the child")
+	}
+}
+
 // TestLater: wrap gives an agent a later limit for the run, in its arguments, variables or a file of its own, unless the user has set one.
 func TestLater(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
@@ -243,12 +260,19 @@ func TestLater(t *testing.T) {
 		env  string // the user's own, NAME=VALUE
 		want string // in what the agent is started with; empty: nothing is set
 		at   int    // it condenses by itself then, of 200,000
+		file string // of the project, with the text
+		text string
 	}{
 		"claude":                    {want: "CLAUDE_CODE_AUTO_COMPACT_WINDOW=1000000", at: 167_000},
 		"claude with a window":      {env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW=300000"},
 		"claude with a share":       {env: "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE=50"},
 		"claude with a flag":        {args: []string{"--settings", `{"autoCompactWindow": 150000}`}},
 		"claude with a window each": {args: []string{"--settings", `{"modelSettings": {"claude-x": {"autoCompactWindow": 150000}}}`}},
+		"claude with a setting":     {args: []string{"--settings", `{"env": {"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "50"}}`}},
+		"claude that never does":    {args: []string{"--settings", `{"env": {"DISABLE_AUTO_COMPACT": "1"}}`}},
+		"codex in a project":        {file: ".codex/config.toml", text: "model_auto_compact_token_limit = 90000"},
+		"opencode in a project":     {file: ".opencode/opencode.json", text: `{"compaction": {"reserved": 9000}}`},
+		"codex with = after -c":     {args: []string{"-c=model_auto_compact_token_limit=90000"}},
 		"codex":                     {want: `model_auto_compact_token_limit_scope="body_after_prefix"`, at: 190_000},
 		"codex with a window":       {args: []string{"-c", "model_context_window=200000"}, want: "model_auto_compact_token_limit=100000000", at: 190_000},
 		"codex with a limit":        {args: []string{"-c", "model_auto_compact_token_limit=90000"}},
@@ -260,6 +284,12 @@ func TestLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			environ := []string{}
+			t.Chdir(t.TempDir())
+			if test.file != "" {
+				if err := errors.Join(os.Mkdir(filepath.Dir(test.file), 0o700), os.WriteFile(test.file, []byte(test.text), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if v, value, ok := strings.Cut(test.env, "="); ok {
 				t.Setenv(v, value)
 				environ = []string{test.env}
@@ -268,14 +298,15 @@ func TestLater(t *testing.T) {
 			agent := agents.Find(name)
 			k := readOwn(t.Context(), agent, "/nowhere", test.args)
 			before := k.of("model", 200_000).Compacts
-			l, err := launch(agent, test.args, addresses{}, pointing{base: "http://127.0.0.1:1", later: k.later()}, environ)
+			later := k.later()
+			l, err := launch(agent, test.args, addresses{}, pointing{base: "http://127.0.0.1:1", later: later}, environ)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = l.remove() })
 			given := strings.Join(append(l.env, l.args...), "\n")
 			switch at := k.of("model", 200_000).Compacts; {
-			case test.want == "" && (k.raised != "" || at != before):
+			case test.want == "" && (later != nil || k.raised != "" || at != before):
 				t.Errorf("the limit is %d, and was %d: %s", at, before, given)
 			case test.want != "" && (at != test.at || at < before || !strings.Contains(given, test.want)):
 				t.Errorf("the limit is %d, and was %d: %s", at, before, given)
