@@ -79,7 +79,10 @@ func differences(a *cli.App, both [2]*config.Config) []difference {
 		places = append(places, cli.Place{Mode: m})
 	}
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(both[0].Profiles(), both[1].Profiles())))) {
-		if slices.ContainsFunc(both[:], func(c *config.Config) bool { o, ok := c.Origin("profiles", p); return ok && o.Kind != config.FromDefault }) {
+		if slices.ContainsFunc(both[:], func(c *config.Config) bool {
+			o, ok := c.Origin("profiles", p)
+			return ok && o.Kind != config.FromDefault
+		}) {
 			places = append(places, cli.Place{Profile: p})
 		}
 	}
