@@ -52,9 +52,7 @@ func (c *Config) fit(r *Resolved) Errors {
 		return nil
 	}
 	var errs Errors
-	fail := func(key string, f *fault) {
-		errs = append(errs, c.errorAt(r.found[key].at, f).withKey(r, key))
-	}
+	fail := func(key string, f *fault) { errs = append(errs, c.errorAt(r.found[key].at, f).withKey(r, key)) }
 	if r.limit() < 1 {
 		fail("window", &fault{
 			problem: fmt.Sprintf("nothing is left of a window of %s tokens: minus a buffer of %v %% and %s for the answer it is %s",

@@ -198,25 +198,15 @@ type starter struct {
 	providers string   // the providers in the chains
 }
 
-// starters are in order of preference. The last one needs no optional strategy.
-var starters = []starter{{
-	needs: []string{"smart", "native"},
-	one:   "[tidy]", two: "[lossless, summary]",
-	providers: `providers:
-  tidy: {strategy: smart, settings: {preset: balanced}}
-  lossless: {strategy: smart, settings: {preset: lossless}}
-  summary: {strategy: native, timeout: 2m, settings: {preset: fresh_start, model: cheap}}
-  # ours: {plugin: ./condense-provider-ours}
+var (
+	//go:embed init_smart.yaml
+	smartProviders string
+	//go:embed init_window.yaml
+	windowProviders string
+)
 
-# A model that writes summaries. Its key stays in the environment.
-models:
-  cheap: {api: anthropic, model: claude-haiku-4-5, api_key_env: ANTHROPIC_API_KEY}
-`,
-}, {
-	one: "[newest]", two: "[ends, newest]",
-	providers: `providers:
-  newest: {strategy: slidingwindow, settings: {mode: recent}}
-  ends: {strategy: slidingwindow, timeout: 30s, settings: {mode: middle_out, head_share: 0.3}}
-  # ours: {plugin: ./condense-provider-ours}
-`,
-}}
+// starters are in order of preference. The last one needs no optional strategy.
+var starters = []starter{
+	{needs: []string{"smart", "native"}, one: "[tidy]", two: "[lossless, summary]", providers: smartProviders},
+	{one: "[newest]", two: "[ends, newest]", providers: windowProviders},
+}

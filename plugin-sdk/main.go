@@ -113,10 +113,8 @@ func (p *program) config(server *wire.Server) *plugin.ServeConfig {
 	return &plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(&wire.Plugin{Served: server}),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return wire.NewServerTransport(opts...)
-		},
-		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: p.stderr, JSONFormat: true}),
+		GRPCServer:       func(opts []grpc.ServerOption) *grpc.Server { return wire.NewServerTransport(opts...) },
+		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: p.stderr, JSONFormat: true}),
 	}
 }
 

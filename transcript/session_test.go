@@ -15,8 +15,8 @@ import (
 
 // The formats of agents that are read and not written.
 var readOnly = map[string]string{
-	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl", "cursor": "session.jsonl",
-	"openhands": "trajectory.json", "swe-agent": "session.traj", "chatgpt": "conversation.json", "claude-ai": "conversation.json",
+	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl",
+	"swe-agent": "session.traj", "chatgpt": "conversation.json",
 	"specstory": "session.md",
 }
 
@@ -346,7 +346,6 @@ func TestBrokenExports(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
 		`[{"title":"A","mapping":{}},{"title":"B","mapping":{}}]`:                      `f: line 1: found 2 conversations: 0 "A", 1 "B", …; want one, as jq '.[0]' conversations.json writes it`,
-		`[{"name":"A","chat_messages":[]},{"name":"B","chat_messages":[]}]`:            `f: line 1: found 2 conversations: 0 "A", 1 "B", …; want one, as jq '.[0]' conversations.json writes it`,
 		"{\"requests\":[],\n\"sessionId\":\"s\"":                                       `f: line 2: found the end of the file in the middle of a JSON value, at byte 31; want a complete file; was it cut off?`,
 		`{"history":[{"role":"system","content":"s"},{"role":"ghost","content":"x"}]}`: `f: line 1: message 1: found the "role" "ghost"; want system, user, assistant or tool`,
 		"{\"type\":\"thread.started\"}\nstopped\n{\"type\":\"turn.started\"}":          "f: line 2: found invalid character 's' looking for beginning of value; want one JSON object on every line",
@@ -410,8 +409,6 @@ func TestLostLeaf(t *testing.T) {
 		"chatgpt": `{"title":"t","current_node":"gone","mapping":{
 			"a":{"message":{"id":"a","author":{"role":"user"},"content":{"content_type":"text","parts":["hello"]}}},
 			"b":{"parent":"a","message":{"id":"b","author":{"role":"assistant"},"recipient":"all","content":{"content_type":"text","parts":["yes"]}}}}}`,
-		"claude-ai": `{"name":"t","current_leaf_message_uuid":"gone","chat_messages":[
-			{"uuid":"a","sender":"human","text":"hello","parent_message_uuid":"0"},{"uuid":"b","sender":"assistant","text":"yes","parent_message_uuid":"a"}]}`,
 	} {
 		if d := read(t, data, ""); d.Format != format || len(d.Journal.View()) != 2 {
 			t.Errorf("%s: %s", format, outline(d))

@@ -62,9 +62,7 @@ type decoder struct {
 	mixed    bool    // lines with and without checksums are taken
 }
 
-func newDecoder(r io.Reader) *decoder {
-	return &decoder{in: bufio.NewReaderSize(r, 1<<16)}
-}
+func newDecoder(r io.Reader) *decoder { return &decoder{in: bufio.NewReaderSize(r, 1<<16)} }
 
 func (d *decoder) run() error {
 	for {

@@ -1,6 +1,8 @@
 package dialog
 
 import (
+	_ "embed"
+	"encoding/json"
 	"strings"
 
 	"github.com/condensehq/condense/internal/plain"
@@ -8,33 +10,22 @@ import (
 
 // An insertion is a text without a tag of its own that a program puts among the user's words.
 type insertion struct {
-	begins string
-	then   string // text after it on the same line or the next, if begins alone is too common
-	ends   string // its last words, after which the user's text begins. A line break: it ends with its line.
-	inside bool   // it can begin at any line, and not only the text
+	Begins string
+	Then   string // text after it on the same line or the next, if Begins alone is too common
+	Ends   string // its last words, after which the user's text begins. A line break: it ends with its line.
+	Inside bool   // it can begin at any line, and not only the text
 }
 
 // insertions are all that are known. Each is fixed by the program, and begins as no user writes.
-var insertions = []insertion{
-	// Codex in an editor puts the open files there before the request.
-	{begins: "# Context from my IDE setup:\n", ends: "## My request for Codex:"},
-	{begins: "# Files mentioned by the user:\n", ends: "## My request for Codex:"},
-	// Claude Code, after the plan that it goes on with.
-	{begins: "If you need specific details from before exiting plan mode (", ends: "\n", inside: true},
-	// OpenCode, with the files that the user named, and to go on after a compaction, a command or a sub-agent.
-	{begins: "Called the ", then: " tool with the following input: {", ends: "\n", inside: true},
-	{begins: "<path>", then: "</path>\n<type>file</type>", ends: "</content>", inside: true},
-	{begins: "<path>", then: "</path>\n<type>directory</type>", ends: "</entries>", inside: true},
-	{begins: "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.", ends: "\n"},
-	{begins: "The following tool was executed by the user", ends: "\n"},
-	{begins: "Summarize the task tool output above and continue with your task.", ends: "\n"},
-	{begins: "Use the above message and context to generate a prompt and call the task tool with subagent: ", ends: "\n", inside: true},
-	// Aider, before the user's comments in the code, with --watch-files.
-	{begins: `I've written your instructions in comments in the code and marked them with "ai"`, ends: "\n█"},
-	{begins: `Find the "AI" comments below (marked with █)`, ends: "\n█"},
-	// Gemini CLI, with the files that the user named.
-	{begins: "--- Content from referenced files ---", ends: "--- End of content ---", inside: true},
-}
+var insertions = func() (all []insertion) {
+	if err := json.Unmarshal(insertionsJSON, &all); err != nil {
+		panic("dialog: insertions.json: " + err.Error()) // embedded and tested
+	}
+	return all
+}()
+
+//go:embed insertions.json
+var insertionsJSON []byte
 
 // insertionLine is the most bytes of a line that are read to recognize it.
 const insertionLine = 1 << 12
@@ -85,28 +76,28 @@ func insertionAt(text string, at int, first bool, none map[string]bool) int {
 	}
 	for i := range insertions {
 		n := &insertions[i]
-		if !first && !n.inside || !strings.HasPrefix(rest, n.begins) || none[n.ends] {
+		if !first && !n.Inside || !strings.HasPrefix(rest, n.Begins) || none[n.Ends] {
 			continue
 		}
-		if n.then != "" && !n.goesOn(rest) {
+		if n.Then != "" && !n.goesOn(rest) {
 			continue
 		}
-		begin := len(text) - len(rest) + len(n.begins)
+		begin := len(text) - len(rest) + len(n.Begins)
 		var k int
 		switch {
-		case n.ends == "\n":
+		case n.Ends == "\n":
 			if k = strings.IndexByte(text[begin:], '\n'); k < 0 {
 				return len(text)
 			}
-		case n.inside: // its content can include the end, too
-			k = strings.LastIndex(text[begin:], n.ends)
+		case n.Inside: // its content can include the end, too
+			k = strings.LastIndex(text[begin:], n.Ends)
 		default:
-			k = strings.Index(text[begin:], n.ends)
+			k = strings.Index(text[begin:], n.Ends)
 		}
 		if k >= 0 {
-			return begin + k + len(n.ends)
+			return begin + k + len(n.Ends)
 		}
-		none[n.ends] = true
+		none[n.Ends] = true
 	}
 	return 0
 }
@@ -114,7 +105,7 @@ func insertionAt(text string, at int, first bool, none map[string]bool) int {
 // goesOn reports whether then follows in the line that rest begins with.
 func (n *insertion) goesOn(rest string) bool {
 	head := rest[:min(len(rest), insertionLine)]
-	k := strings.Index(head, n.then)
+	k := strings.Index(head, n.Then)
 	line := strings.IndexByte(head, '\n')
 	return k >= 0 && (line < 0 || k < line)
 }

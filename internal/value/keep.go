@@ -234,9 +234,7 @@ func keepUnread(ctx context.Context, w *choice) error {
 }
 
 // answers reports whether passage p is a result that may be shortened.
-func (w *choice) answers(p int) bool {
-	return w.eligible(p) && w.r.c.Passages[p].answers()
-}
+func (w *choice) answers(p int) bool { return w.eligible(p) && w.r.c.Passages[p].answers() }
 
 // keepRecent keeps the best line of each of the newest results, newest first, up to their share of the room.
 func keepRecent(ctx context.Context, w *choice) error {

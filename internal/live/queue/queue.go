@@ -36,9 +36,7 @@ type place struct {
 }
 
 // New returns a queue with capacity for work of so much weight.
-func New(capacity int64) *Queue {
-	return &Queue{capacity: max(1, capacity), lines: map[string]*line{}}
-}
+func New(capacity int64) *Queue { return &Queue{capacity: max(1, capacity), lines: map[string]*line{}} }
 
 // Enter waits for capacity until ctx is done. leave, which is never nil, must be called when the work is done; further calls do nothing.
 func (q *Queue) Enter(ctx context.Context, tenant string, weight int64) (leave func(), err error) {

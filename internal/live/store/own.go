@@ -8,9 +8,7 @@ import (
 )
 
 // NewOwn returns a new record that only this gateway writes.
-func NewOwn(k Key) *Record {
-	return &Record{ID: k.Tenant + "-" + strings.ToLower(rand.Text()), Key: k}
-}
+func NewOwn(k Key) *Record { return &Record{ID: k.Tenant + "-" + strings.ToLower(rand.Text()), Key: k} }
 
 // SaveOwn saves a record that only this gateway writes, whatever happened to the stored one: it may have been deleted
 // as old, or been stored although the database went away before it confirmed that.

@@ -43,9 +43,7 @@ var converseAPI = &Dialect{
 			}
 			return rawjson.Append(nil, `{"toolResult":{"toolUseId":?,"content":[{"text":?}],"status":?}}`, call, text, status)
 		},
-		answers: func(block []byte) string {
-			return textAt(block, toolResult, "toolUseId")
-		},
+		answers: func(block []byte) string { return textAt(block, toolResult, "toolUseId") },
 	},
 	reply: replying{
 		leaves: fields(map[leaf]string{

@@ -77,9 +77,7 @@ func blocksWithout(message []byte, drop func(b []byte) bool) (content []byte, ke
 // thinking to the messages before it, so only its APIs have blocks that can be removed from a message; in the
 // Responses API a reasoning item is removed as a whole, and the item after it must be removed, too. The thinking of
 // the Chat API is kept: vendors that have it want it back.
-func StripThinking(api API, message []byte) []byte {
-	return Of(api).edit.strip(message)
-}
+func StripThinking(api API, message []byte) []byte { return Of(api).edit.strip(message) }
 
 func asIs(raw []byte) []byte { return raw }
 
@@ -143,9 +141,7 @@ func unmark(object []byte, depth int) []byte {
 // Mark returns a message of an API that [Marks] with a cache marker on its last block that may have one, replacing the
 // block's own. Thinking and empty texts may have none; without any other block, message is returned unchanged. TTL is
 // 5 minutes or an hour.
-func Mark(api API, message []byte, ttl time.Duration) []byte {
-	return Of(api).edit.mark(message, ttl)
-}
+func Mark(api API, message []byte, ttl time.Duration) []byte { return Of(api).edit.mark(message, ttl) }
 
 // Joined returns messages with neighbours of one role joined if the API refuses them, and for each the index of the first
 // that it is made of.

@@ -26,9 +26,7 @@ const (
 )
 
 // broken records the first rule that the message breaks.
-func (p *parser) broken(rule string) {
-	p.m.fault = cmp.Or(p.m.fault, rule)
-}
+func (p *parser) broken(rule string) { p.m.fault = cmp.Or(p.m.fault, rule) }
 
 // read extracts the facts about an object at a place. Its parts have been read before.
 func (p *parser) read(at place, own []member) {

@@ -192,9 +192,7 @@ func (p *parser) input() bool {
 }
 
 // userItem returns the message of the user that the string raw is as an input.
-func userItem(raw []byte) []byte {
-	return rawjson.Append(nil, `{"role":"user","content":?}`, raw)
-}
+func userItem(raw []byte) []byte { return rawjson.Append(nil, `{"role":"user","content":?}`, raw) }
 
 func half(sum [32]byte) Hash { return Hash(sum[:16]) }
 

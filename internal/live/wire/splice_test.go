@@ -59,6 +59,9 @@ func played(t *testing.T) map[wire.API]map[bool][][]byte {
 			}
 		}
 	}
+	if len(all) != len(wire.APIs) {
+		t.Errorf("%d of %d APIs are played", len(all), len(wire.APIs))
+	}
 	return all
 }
 

@@ -136,9 +136,7 @@ func (p *Process) Ping(ctx context.Context) error {
 
 // visit does something with a ready process that does not count as a call.
 func (p *Process) visit(ctx context.Context, do func(context.Context, *instance) error) error {
-	_, err := p.do(ctx, func(ctx context.Context) (*core.Result, error) {
-		return nil, p.on(ctx, do)
-	})
+	_, err := p.do(ctx, func(ctx context.Context) (*core.Result, error) { return nil, p.on(ctx, do) })
 	return err
 }
 

@@ -12,9 +12,7 @@ import (
 // was killed; it has no limits; and its PID may be reused between the end of the process and
 // the kill of its group.
 
-func (system) prepare(cmd *exec.Cmd, _ bool) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-}
+func (system) prepare(cmd *exec.Cmd, _ bool) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func (system) refused(*exec.Cmd, error) bool { return false }
 

@@ -49,10 +49,8 @@ func Run(args []string) int {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(&wire.Plugin{Served: &wire.Relay{Guest: g, SDK: machine()}}),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return wire.NewServerTransport(opts...)
-		},
-		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
+		GRPCServer:       func(opts []grpc.ServerOption) *grpc.Server { return wire.NewServerTransport(opts...) },
+		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 	})
 	return 0
 }

@@ -31,7 +31,6 @@ import (
 var Qwen = codec.Codec{
 	Name:    "qwen",
 	Doc:     "Qwen Code session: ~/.qwen/projects/*/chats/*.jsonl",
-	Vendor:  "", // reasoning is not signed
 	Detect:  detectQwen,
 	Read:    readQwen,
 	Write:   writeQwen,
@@ -62,9 +61,10 @@ func readQwen(data []byte, f *codec.File) error {
 	}
 	f.Warnings = append(f.Warnings, warnings...)
 	s := session.Reader{File: f, Data: data, Taken: codec.IDs{}}
-	live := qwenBranch(rows, f)
+	live, left := qwenBranch(rows, f), 0
 	for i, row := range rows {
 		if !live[i] {
+			left += min(1, len(rawjson.Field(row.Raw, "message")))
 			continue
 		}
 		id, when := rawjson.Text(rawjson.Field(row.Raw, "uuid")), rawjson.Time(rawjson.Field(row.Raw, "timestamp"))
@@ -75,8 +75,7 @@ func readQwen(data []byte, f *codec.File) error {
 		if model := rawjson.Text(rawjson.Field(row.Raw, "model")); model != "" {
 			f.Model = model
 		}
-		payload := rawjson.Field(row.Raw, "systemPayload")
-		if history := rawjson.Field(payload, "compressedHistory"); rawjson.IsArray(history) {
+		if history := rawjson.Field(rawjson.Field(row.Raw, "systemPayload"), "compressedHistory"); rawjson.IsArray(history) {
 			if err := setQwen(&s, row, id, when, history); err != nil {
 				return fmt.Errorf("the history that line %d sets: %w", row.Line, err)
 			}
@@ -86,6 +85,9 @@ func readQwen(data []byte, f *codec.File) error {
 			}
 		}
 	}
+	if left > 0 {
+		f.Warn("%s on abandoned branches: kept in the file, but not part of the conversation", codec.Count(left, "message"))
+	}
 	s.Close(jsonl.LineBreak(data))
 	return nil
 }
@@ -94,7 +96,7 @@ func readQwen(data []byte, f *codec.File) error {
 // Code, but for a rewind, which begins anew.
 func qwenBranch(rows []jsonl.Row, f *codec.File) []bool {
 	text := func(i int, name string) string { return rawjson.Text(rawjson.Field(rows[i].Raw, name)) }
-	at, live, left := map[string][]int{}, make([]bool, len(rows)), 0 // a message may be in several rows
+	at, live := map[string][]int{}, make([]bool, len(rows)) // a message may be in several rows
 	for i := range rows {
 		at[text(i, "uuid")] = append(at[text(i, "uuid")], i)
 	}
@@ -103,23 +105,13 @@ func qwenBranch(rows []jsonl.Row, f *codec.File) []bool {
 		for _, k := range same {
 			live[k] = true
 		}
-		switch up := text(same[0], "parentUuid"); {
-		case up == "" || at[up] == nil && text(same[0], "subtype") == "rewind":
-			i = -1
-		case at[up] != nil:
-			i = at[up][len(at[up])-1]
-		default:
-			f.Warn("line %d follows one that is missing: taken to follow the line before it", rows[same[0]].Line)
-			i = same[0] - 1
+		first, up := same[0], text(same[0], "parentUuid")
+		if above := at[up]; above != nil && up != "" {
+			i = above[len(above)-1]
+		} else if i = -1; up != "" && text(first, "subtype") != "rewind" {
+			f.Warn("line %d follows one that is missing: taken to follow the line before it", rows[first].Line)
+			i = first - 1
 		}
-	}
-	for i, r := range rows {
-		if !live[i] && rawjson.Field(r.Raw, "message") != nil {
-			left++
-		}
-	}
-	if left > 0 {
-		f.Warn("%s on abandoned branches: kept in the file, but not part of the conversation", codec.Count(left, "message"))
 	}
 	return live
 }
@@ -130,14 +122,12 @@ func decodeQwen(raw []byte) ([]core.Message, *syntax.Error) {
 	if message == nil || rawjson.Text(rawjson.Field(raw, "type")) == "system" || subtype == "realtime_message" || subtype == "code_mode_tool_result" {
 		return nil, nil
 	}
-	all, bad := decodeContent(raw, message)
+	all, bad := decodeContent(raw, message, byProgram[subtype] || rawjson.Text(rawjson.Field(raw, "type")) == "tool_result") // a file beside it
 	status := rawjson.Text(rawjson.Field(rawjson.Field(raw, "toolCallResult"), "status"))
-	byProgram := byProgram[subtype] || rawjson.Text(rawjson.Field(raw, "type")) == "tool_result" // a file beside its result
 	for i := range all {
-		all[i].Program = all[i].Role == core.RoleUser && byProgram
 		for k, p := range all[i].Parts {
-			if r, ok := p.(core.ToolResult); ok && (status == "error" || status == "cancelled") {
-				r.IsError = true
+			if r, ok := p.(core.ToolResult); ok {
+				r.IsError = r.IsError || status == "error" || status == "cancelled"
 				all[i].Parts[k] = r
 			}
 		}
@@ -146,30 +136,20 @@ func decodeQwen(raw []byte) ([]core.Message, *syntax.Error) {
 }
 
 // decodeContent returns the messages that the content message, a part of raw, is: results apart from what was said.
-func decodeContent(raw, message []byte) (all []core.Message, bad *syntax.Error) {
+func decodeContent(raw, message []byte, program bool) ([]core.Message, *syntax.Error) {
 	role := core.RoleUser
 	if rawjson.Text(rawjson.Field(message, "role")) == "model" {
 		role = core.RoleAssistant
 	}
 	parts, bad := decodeGemini(raw, rawjson.Field(message, "parts"))
-	for _, p := range parts {
-		of := role
-		if _, ok := p.(core.ToolResult); ok {
-			of = core.RoleTool
-		}
-		if n := len(all); n == 0 || all[n-1].Role != of {
-			all = append(all, core.Message{Role: of})
-		}
-		all[len(all)-1].Parts = append(all[len(all)-1].Parts, p)
-	}
-	return all, bad
+	return session.Split(role, program, parts...), bad
 }
 
 // setQwen imports a history that a line set: messages at its end that were there before stay, the others come in their place.
 func setQwen(s *session.Reader, row jsonl.Row, id string, when time.Time, list []byte) error {
 	var all []core.Message
 	for content := range rawjson.Elements(list) {
-		messages, bad := decodeContent(row.Raw, content)
+		messages, bad := decodeContent(row.Raw, content, false)
 		if bad != nil {
 			return bad
 		}
@@ -181,11 +161,11 @@ func setQwen(s *session.Reader, row jsonl.Row, id string, when time.Time, list [
 		first = view[len(view)-kept].ID
 	}
 	all = all[:len(all)-kept]
-	for i := range all {
-		all[i].Kind = core.KindSummary
-	}
 	if len(all) > 0 {
 		all = s.Take(row.Raw, id, when, false, all)
+	}
+	for i := range all {
+		all[i].Kind = core.KindSummary
 	}
 	return session.Compact(s.File, cmp.Or(id, fmt.Sprint("history-", row.Line)), "qwen", when, first, all)
 }
@@ -233,8 +213,8 @@ func convertQwen(f *codec.File, out *codec.Output) error {
 	}
 	out.Warn("", "the directory of the session is not known: it belongs to no project")
 	entries, begin, _ := convert.Entries(f.Journal, turns)
-	w := qwenWriter{writer: writer{model: f.Model, names: map[string]string{}, when: begin}, lines: out, ending: "\n"}
-	w.like = rawjson.Append(nil, `{"sessionId":?,"cwd":"/"}`, f.Journal.ID())
+	like := rawjson.Append(nil, `{"sessionId":?,"cwd":"/"}`, f.Journal.ID())
+	w := qwenWriter{writer: writer{model: f.Model, names: map[string]string{}, when: begin}, lines: out, like: like, ending: "\n"}
 	for i := range entries {
 		w.message(&entries[i].Message)
 	}
@@ -247,7 +227,6 @@ type qwenWriter struct {
 	lines  *codec.Output
 	like   []byte // the line before
 	ending string
-	n      int
 }
 
 // content returns m as Gemini's API has it. The media of a result stand in its response.
@@ -263,11 +242,10 @@ func (w *qwenWriter) content(m *core.Message) []byte {
 		}
 		parts[i] = w.writer.part(nil, p)
 		var media [][]byte
-		if r, ok := p.(core.ToolResult); ok {
-			for _, inner := range r.Content {
-				if _, text := inner.(core.Text); !text {
-					media = append(media, w.writer.part(nil, inner))
-				}
+		r, _ := p.(core.ToolResult)
+		for _, inner := range r.Content {
+			if _, text := inner.(core.Text); !text {
+				media = append(media, w.writer.part(nil, inner))
 			}
 		}
 		if len(media) > 0 {
@@ -287,15 +265,13 @@ func (w *qwenWriter) message(m *core.Message) {
 	case core.RoleAssistant:
 		w.add("assistant", `"model":?,"message":?`, w.writer.model, content)
 	case core.RoleTool:
-		id, status := "", "success"
+		last, status := core.ToolResult{}, "success"
 		for _, p := range m.Parts {
-			if r, ok := p.(core.ToolResult); ok {
-				if id = r.CallID; r.IsError {
-					status = "error"
-				}
+			if last, _ = p.(core.ToolResult); last.IsError {
+				status = "error"
 			}
 		}
-		w.add("tool_result", `"message":?,"toolCallResult":{"callId":?,"status":?}`, content, id, status)
+		w.add("tool_result", `"message":?,"toolCallResult":{"callId":?,"status":?}`, content, last.CallID, status)
 	case core.RoleUser, core.RoleSystem:
 		w.add("user", `"message":?`, content)
 	}
@@ -303,11 +279,10 @@ func (w *qwenWriter) message(m *core.Message) {
 
 // add adds a line of the given type with the members text, as of [rawjson.Append].
 func (w *qwenWriter) add(kind, text string, args ...any) {
-	w.n++
 	rest := rawjson.Append(nil, text, args...)
 	of := func(name string) string { return rawjson.Text(rawjson.Field(w.like, name)) }
 	w.like = rawjson.Append(nil, `{"uuid":?,"parentUuid":?,"sessionId":?,"timestamp":?,"type":?,"cwd":?,"version":?,?}`,
-		uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", w.n, w.like, rest)).String(), rawjson.QuoteOrNull(of("uuid")), of("sessionId"),
+		uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %s", w.like, rest)).String(), rawjson.QuoteOrNull(of("uuid")), of("sessionId"),
 		w.writer.when, kind, of("cwd"), of("version"), rest)
 	w.lines.Add(jsonl.Line(w.like), []byte(w.ending))
 }

@@ -78,6 +78,23 @@ func Turn(said, results []core.Part) []core.Message {
 	return all
 }
 
+// Split returns parts, which role said or, if a program did, a program in its name, as messages: results become messages of their own.
+func Split(role core.Role, program bool, parts ...core.Part) (all []core.Message) {
+	for _, p := range parts {
+		of := role
+		if _, ok := p.(core.ToolResult); ok {
+			of = core.RoleTool
+		} else if p == core.Part(core.Text("")) {
+			continue
+		}
+		if n := len(all); n == 0 || all[n-1].Role != of {
+			all = append(all, core.Message{Role: of, Program: program && of == core.RoleUser})
+		}
+		all[len(all)-1].Parts = append(all[len(all)-1].Parts, p)
+	}
+	return all
+}
+
 // Compact applies the agent's own compaction: all messages of the view before first are
 // hidden, and summary is inserted in their place. An empty first keeps none.
 func Compact(f *codec.File, id, provider string, when time.Time, first string, summary []core.Message) error {

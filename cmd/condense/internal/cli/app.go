@@ -151,12 +151,8 @@ func EndWithin(ctx context.Context, limit time.Duration) {
 // VersionCommand returns condense version.
 func (a *App) VersionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  NoArguments("version takes none"),
-		RunE: func(*cobra.Command, []string) error {
-			return term.PrintText(a.Stdout, VersionText())
-		},
+		Use: "version", Short: "Print the version", Args: NoArguments("version takes none"),
+		RunE: func(*cobra.Command, []string) error { return term.PrintText(a.Stdout, VersionText()) },
 	}
 }
 

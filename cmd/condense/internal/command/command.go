@@ -72,11 +72,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func root(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "condense",
-		Short:         "Shorten conversations with language models, losing nothing",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cli.UnknownCommand,
+		Use: "condense", Short: "Shorten conversations with language models, losing nothing", SilenceErrors: true, SilenceUsage: true,
+		Args: cli.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if term.IsTerminal(a.Stdout) {
 				return guide(a, cmd)

@@ -17,9 +17,7 @@ var beyondASCII = plain.Pattern(`[^\x00-\x7F]`)
 // manCommand writes the help of each command as a man page.
 func manCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "man FOLDER",
-		Short: "Write the man pages into a folder",
-		Args:  cobra.ExactArgs(1),
+		Use: "man FOLDER", Short: "Write the man pages into a folder", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // everyone may read man pages
 				return err

@@ -49,9 +49,8 @@ type comparison struct {
 func Command(a *cli.App) *cobra.Command {
 	var c comparison
 	cmd := &cobra.Command{
-		Use:   "compare [PATH]...",
-		Short: "Compare strategies on recorded sessions",
-		RunE:  func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
+		Use: "compare [PATH]...", Short: "Compare strategies on recorded sessions",
+		RunE: func(cmd *cobra.Command, args []string) error { return compare(a, cmd, &c, args) },
 	}
 	c.sharedFlags(cmd)
 	c.others.add(cmd)

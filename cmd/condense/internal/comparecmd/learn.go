@@ -36,9 +36,8 @@ const learnedBudget = "25%"
 func LearnCommand(a *cli.App) *cobra.Command {
 	var c comparison
 	cmd := &cobra.Command{
-		Use:   "learn PATH...",
-		Short: "Say where the tokens of your sessions are, and what to configure",
-		RunE:  func(cmd *cobra.Command, args []string) error { return learn(a, cmd, &c, args) },
+		Use: "learn PATH...", Short: "Say where the tokens of your sessions are, and what to configure",
+		RunE: func(cmd *cobra.Command, args []string) error { return learn(a, cmd, &c, args) },
 	}
 	c.sharedFlags(cmd)
 	f := cmd.Flags()

@@ -31,8 +31,7 @@ type configListing struct {
 func configCheckCommand(a *cli.App) *cobra.Command {
 	var asJSON, strict bool
 	cmd := &cobra.Command{
-		Use:   "check [FILE | FOLDER]...",
-		Short: "Report every fault of the configuration, with its position",
+		Use: "check [FILE | FOLDER]...", Short: "Report every fault of the configuration, with its position",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && a.ConfigPath != "" {
 				return cli.Usage(cmd, "--config cannot be combined with files as arguments")

@@ -28,10 +28,8 @@ func Commands(a *cli.App) []*cobra.Command {
 
 func configCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Write, check and explain the configuration",
-		Args:  cli.UnknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "config", Short: "Write, check and explain the configuration", Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configDiffCommand(a), configSchemaCommand(a))
 	return cmd
@@ -40,9 +38,7 @@ func configCommand(a *cli.App) *cobra.Command {
 func configSchemaCommand(a *cli.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Write the JSON schema of configuration files",
-		Args:  cli.NoArguments("name a file with --output"),
+		Use: "schema", Short: "Write the JSON schema of configuration files", Args: cli.NoArguments("name a file with --output"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := ownSchema(cmd.Context(), a)
 			if err != nil {
@@ -98,9 +94,8 @@ func configShowCommand(a *cli.App) *cobra.Command {
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Show the merged configuration, or the values for a profile and mode",
-		Args:  cli.NoArguments("'condense config explain KEY' explains one key"),
+		Use: "show", Short: "Show the merged configuration, or the values for a profile and mode",
+		Args: cli.NoArguments("'condense config explain KEY' explains one key"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Load("")
 			if err != nil {
@@ -182,9 +177,8 @@ func listingOf(s registry.Strategy) strategyListing {
 func providersCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "providers [NAME]",
-		Short: "List the strategies and providers, or describe one",
-		Args:  cli.Arguments(0, 1, "want at most one name; got %d"),
+		Use: "providers [NAME]", Short: "List the strategies and providers, or describe one",
+		Args: cli.Arguments(0, 1, "want at most one name; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list := []strategyListing{}
 			if len(args) == 1 {

@@ -24,8 +24,7 @@ func configExplainCommand(a *cli.App) *cobra.Command {
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "explain [KEY | --profile P --mode M]",
-		Short: "Explain what will happen, and where every value comes from",
+		Use: "explain [KEY | --profile P --mode M]", Short: "Explain what will happen, and where every value comes from",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:

@@ -30,9 +30,7 @@ func configInitCommand(a *cli.App) *cobra.Command {
 		force bool
 	)
 	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "Write a commented configuration to start from",
-		Args:  cli.NoArguments("name the file with --output"),
+		Use: "init", Short: "Write a commented configuration to start from", Args: cli.NoArguments("name the file with --output"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			render := func(schema string) (string, error) { return config.Init(schema, a.Names()), nil }
 			return writeConfig(a, cmd, cmp.Or(out, a.ConfigPath, configFile), force, render)

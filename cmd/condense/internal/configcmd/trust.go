@@ -24,8 +24,7 @@ import (
 func trustCommand(a *cli.App) *cobra.Command {
 	var yes, list, remove, diff bool
 	cmd := &cobra.Command{
-		Use:   "trust [FILE]",
-		Short: "Show what a configuration file would start, send and read, and trust it",
+		Use: "trust [FILE]", Short: "Show what a configuration file would start, send and read, and trust it",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:

@@ -29,9 +29,8 @@ func protectCommand(a *cli.App) *cobra.Command {
 		c.Keeps[format] = true // the command refuses formats that lose it
 	}
 	cmd := &cobra.Command{
-		Use:   "protect FILE|- MESSAGE...",
-		Short: "Keep messages verbatim",
-		Args:  cli.Arguments(2, -1, "want a file and the messages to protect"),
+		Use: "protect FILE|- MESSAGE...", Short: "Keep messages verbatim",
+		Args: cli.Arguments(2, -1, "want a file and the messages to protect"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
 				if !recordProtections[d.Format] {
@@ -83,9 +82,7 @@ func protect(a *cli.App, d *transcript.Document, names []string, on bool) error 
 func repairCommand(a *cli.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:   "repair FILE|- -o NEW",
-		Short: "Recover a damaged journal",
-		Args:  cli.OneFile,
+		Use: "repair FILE|- -o NEW", Short: "Recover a damaged journal", Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cli.SameFile(args[0], out) {
 				return cli.Usage(cmd, "--output: %s is the damaged journal; name another file", out)
@@ -180,9 +177,7 @@ func rewindCommand(a *cli.App) *cobra.Command {
 		to string
 	)
 	cmd := &cobra.Command{
-		Use:   "rewind --to ID|INDEX FILE|-",
-		Short: "Go back to a message of a conversation",
-		Args:  cli.OneFile,
+		Use: "rewind --to ID|INDEX FILE|-", Short: "Go back to a message of a conversation", Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return cli.Usage(cmd, "--to: name the message to go back to")
@@ -237,8 +232,7 @@ func undoCommand(a *cli.App) *cobra.Command {
 	var rewind bool
 	c := change{Rewriting: cli.Rewriting{Keeps: cli.RecordCondensations, Lost: "what the condensation made"}}
 	cmd := &cobra.Command{
-		Use:   "undo FILE|- [CONDENSATION]",
-		Short: "Undo a condensation or a rewind",
+		Use: "undo FILE|- [CONDENSATION]", Short: "Undo a condensation or a rewind",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) < 1 || len(args) > 2:

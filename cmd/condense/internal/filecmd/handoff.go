@@ -14,8 +14,7 @@ func handoffCommand(a *cli.App) *cobra.Command {
 	var from, to string
 	known := strings.Join(names, ", ")
 	cmd := &cobra.Command{
-		Use:   "handoff --from AGENT --to AGENT [ID]",
-		Short: "Go on with a session of one agent in another, condensed",
+		Use: "handoff --from AGENT --to AGENT [ID]", Short: "Go on with a session of one agent in another, condensed",
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, x := range []struct{ flag, name string }{{"from", from}, {"to", to}} {
 				if x.name == "" {
@@ -37,9 +36,7 @@ func handoffCommand(a *cli.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.start(cmd, from, to, args, false)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, from, to, args, false) },
 	}
 	f := r.newFlags(cmd)
 	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+known)

@@ -28,8 +28,7 @@ func hookCommand(a *cli.App) *cobra.Command {
 	recall := false
 	var most cli.SizeFlag
 	cmd := &cobra.Command{
-		Use:   "hook AGENT",
-		Short: "Answer a hook of an agent: shorten a tool result before the model sees it",
+		Use: "hook AGENT", Short: "Answer a hook of an agent: shorten a tool result before the model sees it",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := slog.New(slog.NewTextHandler(a.Stderr, nil))
 			if len(args) != 1 || !slices.Contains(hook.Agents(), args[0]) {

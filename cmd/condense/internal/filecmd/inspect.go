@@ -77,9 +77,7 @@ func inspectCommand(a *cli.App) *cobra.Command {
 		asHTML            bool
 	)
 	cmd := &cobra.Command{
-		Use:   "inspect FILE|-",
-		Short: "Show what a conversation consists of",
-		Args:  cli.OneFile,
+		Use: "inspect FILE|-", Short: "Show what a conversation consists of", Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if top < 0 {
 				return cli.Usage(cmd, "--top: %d is negative", top)

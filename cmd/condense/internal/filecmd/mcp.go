@@ -23,8 +23,7 @@ func mcpCommand(a *cli.App) *cobra.Command {
 	var format, agent string
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "mcp FILE | mcp --agent NAME",
-		Short: "Let an agent recall what was condensed: an MCP server for one conversation",
+		Use: "mcp FILE | mcp --agent NAME", Short: "Let an agent recall what was condensed: an MCP server for one conversation",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case agent != "" && !slices.Contains(served(), agent):
@@ -73,9 +72,7 @@ func serveMCP(ctx context.Context, a *cli.App, state func(context.Context) (*mcp
 	if all {
 		mcpserver.AddSessions(s, searchedSessions)
 	}
-	_, err := cli.Await(ctx, func() (struct{}, error) {
-		return struct{}{}, mcpserver.Serve(ctx, s, a.Stdin, a.Stdout)
-	})
+	_, err := cli.Await(ctx, func() (struct{}, error) { return struct{}{}, mcpserver.Serve(ctx, s, a.Stdin, a.Stdout) })
 	return err
 }
 

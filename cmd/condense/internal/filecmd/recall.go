@@ -23,9 +23,8 @@ func recallCommand(a *cli.App) *cobra.Command {
 		hidden, asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "recall FILE|- [NUMBER|HANDLE|MESSAGE|part-N]...",
-		Short: "Show content that was condensed away",
-		Args:  cli.Arguments(1, -1, "no file; name a transcript, or - for standard input"),
+		Use: "recall FILE|- [NUMBER|HANDLE|MESSAGE|part-N]...", Short: "Show content that was condensed away",
+		Args: cli.Arguments(1, -1, "no file; name a transcript, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if r.lines, err = recall.ParseLines(lines); err != nil {

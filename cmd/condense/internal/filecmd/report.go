@@ -42,9 +42,8 @@ func checkCommand(a *cli.App) *cobra.Command {
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "check FILE|-...",
-		Short: "Report whether conversations are due, with every number",
-		Args:  cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
+		Use: "check FILE|-...", Short: "Report whether conversations are due, with every number",
+		Args: cli.Arguments(1, -1, "no file; name transcripts, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := sel.open(cmd.Context(), cmd, a)
 			if err != nil {

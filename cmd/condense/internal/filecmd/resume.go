@@ -28,8 +28,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	names, r := agentNames(), resumption{App: a}
 	var show bool
 	cmd := &cobra.Command{
-		Use:   "resume " + strings.Join(names, "|") + " [ID]",
-		Short: "Go on with a recorded session of an agent, condensed",
+		Use: "resume " + strings.Join(names, "|") + " [ID]", Short: "Go on with a recorded session of an agent, condensed",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -45,9 +44,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.start(cmd, args[0], args[0], args[1:], show)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, args[0], args[0], args[1:], show) },
 	}
 	f := r.newFlags(cmd)
 	f.StringVar(&r.turn.Instructions, "instructions", "", "`text` with your instructions, for providers that use it")

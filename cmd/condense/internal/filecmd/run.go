@@ -176,9 +176,7 @@ func (s *selection) turn(d *transcript.Document) (condense.Turn, string, *vendor
 func runCommand(a *cli.App) *cobra.Command {
 	r := runFlags{file: cli.Rewriting{Keeps: cli.RecordCondensations, Lost: "what is condensed away"}}
 	cmd := &cobra.Command{
-		Use:   "run FILE|-",
-		Short: "Condense a conversation",
-		Args:  cli.OneFile,
+		Use: "run FILE|-", Short: "Condense a conversation", Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.file.In = args[0]
 			if err := r.check(cmd); err != nil {

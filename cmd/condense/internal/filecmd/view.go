@@ -28,9 +28,7 @@ func viewCommand(a *cli.App) *cobra.Command {
 		only        only
 	)
 	cmd := &cobra.Command{
-		Use:   "view FILE|-",
-		Short: "Show what would be sent to the model",
-		Args:  cli.OneFile,
+		Use: "view FILE|-", Short: "Show what would be sent to the model", Args: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && (all || full || asJSON || only != nil) {
 				return cli.Usage(cmd, "--to cannot be combined with --all, --only, --full or --json")

@@ -30,9 +30,8 @@ func BuildCommand(a *cli.App) *cobra.Command {
 	var with []string
 	var out, replace string
 	cmd := &cobra.Command{
-		Use:   "build --with PACKAGE",
-		Short: "Build a condense with strategies of other modules in it",
-		Args:  cli.NoArguments("name packages with --with"),
+		Use: "build --with PACKAGE", Short: "Build a condense with strategies of other modules in it",
+		Args: cli.NoArguments("name packages with --with"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(with) == 0 {
 				return cli.Usage(cmd, "name at least one package with --with, such as example.com/acme/tidy@v1 or ./tidy")

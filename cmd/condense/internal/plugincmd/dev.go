@@ -31,9 +31,8 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 		once bool
 	)
 	cmd := &cobra.Command{
-		Use:   "dev DIR|FILE",
-		Short: "Build and try a plugin whenever it is saved",
-		Args:  cli.Arguments(1, 1, "want the folder of one plugin, such as . ; got %d"),
+		Use: "dev DIR|FILE", Short: "Build and try a plugin whenever it is saved",
+		Args: cli.Arguments(1, 1, "want the folder of one plugin, such as . ; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if d.settings != "" && !json.Valid([]byte(d.settings)) {
 				return cli.Usage(cmd, "--settings: %s is not JSON", d.settings)

@@ -23,9 +23,8 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	var out, as, folder string
 	var env []string
 	cmd := &cobra.Command{
-		Use:   "docs NAME|PATH",
-		Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
-		Args:  cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
+		Use: "docs NAME|PATH", Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
+		Args: cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "markdown" && as != "json" {
 				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))

@@ -56,9 +56,8 @@ func (i *installation) begin(a *cli.App) error {
 func pluginInstallCommand(a *cli.App) *cobra.Command {
 	var i installation
 	cmd := &cobra.Command{
-		Use:   "install [SOURCE]",
-		Short: "Install a plugin from a release: a folder, a file, an https address or GitHub",
-		Args:  cli.Arguments(0, 1, "want one source; got %d"),
+		Use: "install [SOURCE]", Short: "Install a plugin from a release: a folder, a file, an https address or GitHub",
+		Args: cli.Arguments(0, 1, "want one source; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := i.begin(a); err != nil {
 				return err
@@ -263,8 +262,7 @@ to use it, write this into condense.yaml, name it in a chain, and run 'condense 
 func pluginUpdateCommand(a *cli.App) *cobra.Command {
 	var i installation
 	cmd := &cobra.Command{
-		Use:   "update [NAME...]",
-		Short: "Install newer releases of installed plugins",
+		Use: "update [NAME...]", Short: "Install newer releases of installed plugins",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := i.begin(a); err != nil {
 				return err
@@ -284,9 +282,8 @@ func pluginUpdateCommand(a *cli.App) *cobra.Command {
 
 func pluginOutdatedCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "outdated",
-		Short: "List installed plugins and whether there is a newer release",
-		Args:  cli.NoArguments("it lists everything in condense.lock"),
+		Use: "outdated", Short: "List installed plugins and whether there is a newer release",
+		Args: cli.NoArguments("it lists everything in condense.lock"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var i installation
 			if err := i.begin(a); err != nil {
@@ -314,8 +311,7 @@ func pluginOutdatedCommand(a *cli.App) *cobra.Command {
 
 func pluginRemoveCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove NAME...",
-		Short: "Remove installed plugins, their approvals and their places in condense.lock",
+		Use: "remove NAME...", Short: "Remove installed plugins, their approvals and their places in condense.lock",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(cmd, "name the plugins to remove; 'condense plugin outdated' lists them")

@@ -53,9 +53,8 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 	var j judging
 	names := []string{"text", "json", "html", "markdown"}
 	cmd := &cobra.Command{
-		Use:   "judge PATH|NAME",
-		Short: "Say whether a plugin is any good: one card, and an exit code for CI",
-		Args:  cli.Arguments(1, 1, "want one plugin, by its path or its name in the configuration; got %d"),
+		Use: "judge PATH|NAME", Short: "Say whether a plugin is any good: one card, and an exit code for CI",
+		Args: cli.Arguments(1, 1, "want one plugin, by its path or its name in the configuration; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.path = args[0]
 			return judgePlugin(cmd, a, &j)

@@ -29,9 +29,7 @@ func pluginNewCommand(a *cli.App) *cobra.Command {
 	var lang, out, replace string
 	var ci bool
 	cmd := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Write a plugin to start with",
-		Args:  cli.Arguments(1, 1, "want one name, such as tidy; got %d"),
+		Use: "new NAME", Short: "Write a plugin to start with", Args: cli.Arguments(1, 1, "want one name, such as tidy; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := newNaming(args[0])
 			if err != nil {

@@ -22,8 +22,7 @@ import (
 
 func pluginPinCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "pin [NAME|PATH...]",
-		Short: "Approve plugins as they are now, by their checksums",
+		Use: "pin [NAME|PATH...]", Short: "Approve plugins as they are now, by their checksums",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			declared, c, err := a.LoadPlugins()
 			if err != nil {

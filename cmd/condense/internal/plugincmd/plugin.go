@@ -20,10 +20,9 @@ import (
 // Command returns condense plugin.
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "plugin",
-		Short: "Write, test, judge, install, pin, list and document providers that are separate programs",
-		Args:  cli.UnknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "plugin", Short: "Write, test, judge, install, pin, list and document providers that are separate programs",
+		Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand( // in the order in which an author needs them
 		pluginNewCommand(a),
@@ -71,9 +70,8 @@ type pluginAbout struct {
 func pluginListCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the configured plugins: whether they are pinned, and how they describe themselves",
-		Args:  cli.NoArguments("'condense plugin test PATH' tries one plugin"),
+		Use: "list", Short: "List the configured plugins: whether they are pinned, and how they describe themselves",
+		Args: cli.NoArguments("'condense plugin test PATH' tries one plugin"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			declared, _, err := a.LoadPlugins()
 			if err != nil {

@@ -28,9 +28,8 @@ type pluginTest struct {
 func pluginTestCommand(a *cli.App) *cobra.Command {
 	var t pluginTest
 	cmd := &cobra.Command{
-		Use:   "test PATH",
-		Short: "Test whether a plugin meets the requirements",
-		Args:  cli.Arguments(1, 1, "want the path of one program; got %d"),
+		Use: "test PATH", Short: "Test whether a plugin meets the requirements",
+		Args: cli.Arguments(1, 1, "want the path of one program; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path = args[0]
 			trial, err := t.trial(a, cmd)

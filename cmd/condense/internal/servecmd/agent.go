@@ -25,10 +25,8 @@ import (
 
 func agentCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "agent",
-		Short: "Point an agent's settings at condense serve, for good",
-		Args:  cli.UnknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "agent", Short: "Point an agent's settings at condense serve, for good", Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(installCommand(a), removeCommand(a), statusCommand(a))
 	return cmd
@@ -73,8 +71,7 @@ func installCommand(a *cli.App) *cobra.Command {
 	var address string
 	yes, recall, skilled := false, false, false
 	cmd := &cobra.Command{
-		Use:   "install AGENT",
-		Short: "Write the gateway's address into the settings of an agent",
+		Use: "install AGENT", Short: "Write the gateway's address into the settings of an agent",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent, err := agentNamed(cmd, args)
 			if err != nil {
@@ -244,8 +241,7 @@ func agree(cmd *cobra.Command, a *cli.App, e *edit, yes bool) error {
 func removeCommand(a *cli.App) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use:   "remove AGENT",
-		Short: "Undo agent install",
+		Use: "remove AGENT", Short: "Undo agent install",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent, err := agentNamed(cmd, args)
 			if err != nil {
@@ -296,8 +292,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 
 func statusCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "status [AGENT]",
-		Short: "Show what is installed, and whether the gateway answers",
+		Use: "status [AGENT]", Short: "Show what is installed, and whether the gateway answers",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names := installable()
 			if len(args) > 0 {

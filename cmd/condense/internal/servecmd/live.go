@@ -28,9 +28,8 @@ const recent = time.Hour
 func liveCommand(a *cli.App) *cobra.Command {
 	l := &liveFlags{app: a}
 	cmd := &cobra.Command{
-		Use:   "live",
-		Short: "See and direct the conversations of running agents: condense now, undo, pause, protect",
-		Args:  cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
+		Use: "live", Short: "See and direct the conversations of running agents: condense now, undo, pause, protect",
+		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.with(cmd, func(d controller) error { return l.list(cmd, d) })
 		},

@@ -21,9 +21,7 @@ func (l *liveFlags) nowCommand() *cobra.Command {
 	var ask control.Ask
 	var target string
 	cmd := &cobra.Command{
-		Use:   "now [ID]",
-		Short: "Condense before the next request of a conversation",
-		Args:  cobra.MaximumNArgs(1),
+		Use: "now [ID]", Short: "Condense before the next request of a conversation", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := setTarget(cmd, target, &ask); err != nil {
 				return err
@@ -89,9 +87,7 @@ func setTarget(cmd *cobra.Command, text string, ask *control.Ask) error {
 func (l *liveFlags) undoCommand() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use:   "undo [ID]",
-		Short: "Take the last condensation of a conversation back",
-		Args:  cobra.MaximumNArgs(1),
+		Use: "undo [ID]", Short: "Take the last condensation of a conversation back", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)
@@ -142,15 +138,11 @@ func planned(c *control.Conversation, p *control.UndoPlan) string {
 func (l *liveFlags) pauseCommand(on bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause [ID]", Short: "Condense a conversation only where the vendor would refuse it", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "pause", &control.Ask{})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return l.do(cmd, args, "pause", &control.Ask{}) },
 	}
 	if !on {
 		cmd.Use, cmd.Short = "resume [ID]", "Condense a conversation as ever again"
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			return l.do(cmd, args, "resume", &control.Ask{})
-		}
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return l.do(cmd, args, "resume", &control.Ask{}) }
 	}
 	return cmd
 }
@@ -159,9 +151,8 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 	asText := false
 	name := "protect"
 	cmd := &cobra.Command{
-		Use:   "protect [ID] TEXT|MESSAGE",
-		Short: "Keep a text or a message verbatim in every condensation from now on",
-		Args:  cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
+		Use: "protect [ID] TEXT|MESSAGE", Short: "Keep a text or a message verbatim in every condensation from now on",
+		Args: cobra.RangeArgs(1, 2), //nolint:mnd // the conversation, and the point
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := args[len(args)-1]
 			ask := control.Ask{Text: what}

@@ -15,9 +15,7 @@ import (
 
 func (l *liveFlags) showCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show [ID]",
-		Short: "Print the view of a conversation, with the hidden messages",
-		Args:  cobra.MaximumNArgs(1),
+		Use: "show [ID]", Short: "Print the view of a conversation, with the hidden messages", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.with(cmd, func(d controller) error {
 				c, err := l.chosenOne(cmd, d, args)

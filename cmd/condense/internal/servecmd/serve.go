@@ -26,9 +26,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 		listen, admin string
 	)
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Condense the conversations of running agents: a gateway to their models",
-		Args:  cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
+		Use: "serve", Short: "Condense the conversations of running agents: a gateway to their models",
+		Args: cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set := map[string]string{}
 			for key, address := range map[string]string{"serve.listen": listen, "serve.admin.listen": admin} {

@@ -26,9 +26,7 @@ func statsCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	var top int
 	cmd := &cobra.Command{
-		Use:   "stats",
-		Short: "Show what condense saved in agents' conversations",
-		Args:  cobra.NoArgs,
+		Use: "stats", Short: "Show what condense saved in agents' conversations", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if top < 0 {
 				return cli.Usage(cmd, "--top: %d is negative", top)

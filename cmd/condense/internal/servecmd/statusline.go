@@ -34,8 +34,7 @@ func statuslineCommand(a *cli.App) *cobra.Command {
 	var at statusPlace
 	plugin, output := "", "text"
 	cmd := &cobra.Command{
-		Use:   "statusline",
-		Short: "Print one line about a running conversation, for a status line",
+		Use: "statusline", Short: "Print one line about a running conversation, for a status line",
 		Long: `statusline prints one line about the running conversation of an agent: its size and window, when it will be condensed, and its last condensation.
 It prints nothing if there is no such conversation.
 

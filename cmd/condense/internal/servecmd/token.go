@@ -41,9 +41,7 @@ func newTokenCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 		until time.Duration
 	)
 	cmd := &cobra.Command{
-		Use:   "new TENANT",
-		Short: "Make a token for a tenant and print it, once",
-		Args:  cobra.ExactArgs(1),
+		Use: "new TENANT", Short: "Make a token for a tenant and print it, once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Tenant, t.Created = args[0], time.Now()
 			if until < 0 {
@@ -80,9 +78,7 @@ func newTokenCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 
 func listTokensCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens: tenant, ID, expiry",
-		Args:  cobra.NoArgs,
+		Use: "list", Short: "List the tokens: tenant, ID, expiry", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			file, err := path()
 			if err != nil {
@@ -121,9 +117,7 @@ func listTokensCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 
 func removeTokenCommand(a *cli.App, path func() (string, error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove ID|TENANT",
-		Short: "Remove a token by its ID, or all of a tenant",
-		Args:  cobra.ExactArgs(1),
+		Use: "remove ID|TENANT", Short: "Remove a token by its ID, or all of a tenant", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			file, err := path()
 			if err != nil {

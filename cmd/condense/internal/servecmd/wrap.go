@@ -34,8 +34,7 @@ func wrapCommand(a *cli.App) *cobra.Command {
 	var flags gatewayFlags
 	quiet, status := false, false
 	cmd := &cobra.Command{
-		Use:   "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run an agent whose conversations are condensed",
+		Use: "wrap [flags] AGENT [ARGUMENT…] | [flags] -- COMMAND [ARGUMENT…]", Short: "Run an agent whose conversations are condensed",
 		Long: `wrap runs an agent with a gateway of its own: it takes a free port, starts the agent so that it sends its requests there, and
 ends with the agent. Nothing is written into your files, and no key or account is needed: the agent's own key passes
 through. The agent keeps its terminal, signals and exit code. At the end wrap prints a summary on standard error.

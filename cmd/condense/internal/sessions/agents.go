@@ -59,9 +59,7 @@ type store interface {
 var claude = &Agent{
 	Name: "claude", Title: "Claude Code", resume: "claude --resume ", Format: "claudecode",
 	home: [2]string{"CLAUDE_CONFIG_DIR", ".claude"}, files: "projects/*/*.jsonl",
-	describe: func(line []byte, s *Session) {
-		s.Dir = cmp.Or(s.Dir, rawjson.Text(rawjson.Field(line, "cwd")))
-	},
+	describe: func(line []byte, s *Session) { s.Dir = cmp.Or(s.Dir, rawjson.Text(rawjson.Field(line, "cwd"))) },
 	adapt: func(lines, original [][]byte, from, to string) [][]byte {
 		for _, all := range [][][]byte{lines, original} {
 			for i, line := range all {
