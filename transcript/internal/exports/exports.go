@@ -358,10 +358,9 @@ func findChatGPT(data []byte, r *reader) (records [][]byte, _ error) {
 		found := fmt.Sprintf("%d conversations: %s, …", n, strings.Join(names[:min(3, n)], ", "))
 		return nil, &syntax.Error{Found: found, Want: "one, as jq '.[0]' conversations.json writes it"}
 	}
-	nodes, leaf := map[string][]byte{}, text(data, "current_node|0.current_node")
-	last := ""
+	nodes, leaf, last := map[string][]byte{}, text(data, "current_node|0.current_node"), ""
 	for id, node := range rawjson.Fields(at(data, "mapping|0.mapping")) {
-		last, nodes[string(id)] = string(id), node
+		nodes[string(id)], last = node, string(id)
 	}
 	if nodes[leaf] == nil { // not in the file: then it is what the file ends with
 		leaf = last
