@@ -194,8 +194,8 @@ func (s *Serve) complete(raw map[string]any, env environment) error {
 	return nil
 }
 
-// leastRetention is the least time that a store keeps a conversation: a deleted conversation cannot be restored.
-const leastRetention = 24 * time.Hour
+// minRetention is the least time that a store keeps a conversation: a deleted conversation cannot be restored.
+const minRetention = 24 * time.Hour
 
 // balancerDelay is the default of drain_delay off the loopback: balancers ask every few seconds, or
 // hear of the end with some delay.

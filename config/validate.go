@@ -101,9 +101,9 @@ func (c *Config) errorAt(p tree.Path, f *fault) *Error {
 // There may be thousands of names and of faults: a message lists so many names, so many faults suggest one, and after so many no
 // provider is opened to find more.
 const (
-	mostListed    = 50
-	mostSuggested = 100
-	mostFaults    = 1000
+	maxListed    = 50
+	maxSuggested = 100
+	maxFaults    = 1000
 )
 
 // unknownName is the fault of a name that is not one of known.
@@ -122,7 +122,7 @@ func unknownName(kind reference, name string, known []string) *fault {
 // unknown is unknownName for the next fault of v.
 func (v *validator) unknown(kind reference, name string, known func() []string) *fault {
 	f := &fault{problem: fmt.Sprintf("there is no such %s", kind)}
-	if len(v.errs) < mostSuggested {
+	if len(v.errs) < maxSuggested {
 		f = unknownName(kind, name, known())
 	}
 	return f
@@ -163,12 +163,12 @@ func (v *validator) defaultProfile() {
 	}
 }
 
-// mostProviders is how many providers a chain may have: each that fails costs its timeout.
-const mostProviders = 50
+// maxProviders is how many providers a chain may have: each that fails costs its timeout.
+const maxProviders = 50
 
 func (v *validator) chain(p tree.Path, names []string) {
-	if len(names) > mostProviders {
-		v.fail(p, &fault{problem: fmt.Sprintf("has %s providers", size.Group(len(names))), allowed: fmt.Sprintf("must have at most %d", mostProviders)})
+	if len(names) > maxProviders {
+		v.fail(p, &fault{problem: fmt.Sprintf("has %s providers", size.Group(len(names))), allowed: fmt.Sprintf("must have at most %d", maxProviders)})
 		return
 	}
 	for i, name := range names {
@@ -237,7 +237,7 @@ func (v *validator) providers() {
 		if known := v.c.opts.Strategies; provider.Strategy != "" && known != nil && !slices.Contains(known, provider.Strategy) {
 			v.fail(p.With("strategy"), unknownName(toStrategy, provider.Strategy, known))
 		}
-		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) && len(v.errs) < mostFaults {
+		if check := v.c.opts.CheckProvider; check != nil && !v.faulty(p) && len(v.errs) < maxFaults {
 			v.foreign(p, check)
 		}
 		if !used[name] && v.c.origins[p.ID()].Kind != FromPreset {
@@ -320,8 +320,8 @@ func (v *validator) cycles() {
 		for name := start; name != "" && !done[name]; name = v.c.values.Profiles[name].Extends {
 			if i, again := at[name]; again {
 				cycle := append(walked[i:], name)
-				if n := len(cycle); n > mostListed {
-					cycle = append(append(cycle[:mostListed-1:mostListed-1], "…"), name)
+				if n := len(cycle); n > maxListed {
+					cycle = append(append(cycle[:maxListed-1:maxListed-1], "…"), name)
 				}
 				v.fail(tree.Path{"profiles", name, "extends"}, &fault{
 					problem: "a profile extends itself: " + strings.Join(cycle, " → "),
@@ -420,8 +420,8 @@ func setOf(names ...string) map[string]bool {
 	return set
 }
 
-// leastWindow is the size in tokens below which a window is probably a mistake.
-const leastWindow = 2000
+// minWindow is the size in tokens below which a window is probably a mistake.
+const minWindow = 2000
 
 // suspicious warns of valid numbers that have no effect.
 func (v *validator) suspicious(r *Resolved) {
@@ -429,7 +429,7 @@ func (v *validator) suspicious(r *Resolved) {
 		return
 	}
 	trigger, by := r.trigger()
-	if r.Window < leastWindow {
+	if r.Window < minWindow {
 		v.warn(r.found["window"].at, fmt.Sprintf("%s tokens: hardly a message fits into such a window; is it in thousands, as in %dk?", size.Group(r.Window), r.Window))
 	}
 	if r.MaxContextTokens > r.Window {

@@ -34,7 +34,7 @@ func (v *validator) serve() {
 	if (cert.Cert == "") != (cert.Key == "") {
 		v.fail(p.With("tls"), &fault{problem: "has no cert or no key", allowed: "set both"})
 	}
-	if age := p.With("retention").With("age"); s.Retention.Age < Duration(leastRetention) && v.c.origins[age.ID()].Kind != FromFlag {
+	if age := p.With("retention").With("age"); s.Retention.Age < Duration(minRetention) && v.c.origins[age.ID()].Kind != FromFlag {
 		v.fail(age, &fault{problem: "is less than a day", allowed: "keep conversations for 24h or more; 'condense store gc --age' deletes at once"})
 	}
 	encrypted := cert.Cert != "" || s.Proxied

@@ -247,8 +247,8 @@ func (s spelling) noMatch(key string, merged map[string]any) *fault {
 
 // listed joins names for a message.
 func listed(names []string) string {
-	if more := len(names) - mostListed; more > 0 {
-		return fmt.Sprintf("%s and %s more", strings.Join(names[:mostListed], ", "), size.Group(more))
+	if more := len(names) - maxListed; more > 0 {
+		return fmt.Sprintf("%s and %s more", strings.Join(names[:maxListed], ", "), size.Group(more))
 	}
 	return strings.Join(names, ", ")
 }

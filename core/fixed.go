@@ -43,7 +43,7 @@ func FixedGroups(req *Request) []FixedGroup {
 	spans := Groups(messages)
 	open := openTurn(messages)
 	groups, holds := make([]FixedGroup, len(spans)), make([]hold, len(messages))
-	left := req.Budget.Limit - req.Budget.Overhead - leastNote
+	left := req.Budget.Limit - req.Budget.Overhead - minNote
 	for k, span := range spans {
 		g := &groups[k]
 		*g = FixedGroup{Span: span, Tokens: TotalTokens(messages[span.Start:span.End]), holds: holds[span.Start:span.End]}
@@ -123,18 +123,18 @@ func (g *FixedGroup) open(req *Request) {
 	g.Open, g.Least = true, min(least, g.Tokens)
 }
 
-// leastNote is the room, in tokens, for a note about removed content. It also prevents replacing a handful of short
+// minNote is the room, in tokens, for a note about removed content. It also prevents replacing a handful of short
 // messages by a note.
-const leastNote = 64
+const minNote = 64
 
 // FixedTokens returns the size below which the messages of req cannot be reduced: pinned groups, open groups cut as short
 // as possible (see [FixedGroups]), and a note about the rest. The cost is linear.
 func FixedTokens(req *Request) int {
 	all := TotalTokens(req.Messages)
 	if openTurn(req.Messages) == len(req.Messages) && !anyPinned(req.Messages) && len(req.Unanswered()) == 0 {
-		return min(all, leastNote)
+		return min(all, minNote)
 	}
-	fixed := leastNote
+	fixed := minNote
 	for _, g := range FixedGroups(req) {
 		switch {
 		case g.Pinned:

@@ -98,7 +98,7 @@ func (p *plan) postpone() {
 	if later == nil || p.req.lease == nil || !p.req.lease.Mine || p.epoch != nil || p.req.lease.Busy() {
 		return
 	}
-	leave, ok := p.req.g.preparing.Try(p.req.tenant(), max(int64(len(p.req.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := p.req.g.preparing.Try(p.req.tenant(), max(int64(len(p.req.parsed.Body)), maxPrepared/maxPreparing))
 	if ok {
 		later.j, later.leave = p.job(later.d, later.overflow), leave
 		p.postponed = later
@@ -194,11 +194,11 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	defer res.Body.Close() //nolint:errcheck // nothing can be done, and nothing depends on it
 	n.sent = res.StatusCode == http.StatusOK
 	w := wire.Watch(p.req.parsed.API)
-	s := wire.NewSplice(p.req.parsed.API, "", mostAccount)
-	in := io.LimitReader(res.Body, mostAccount+1)
+	s := wire.NewSplice(p.req.parsed.API, "", maxAccount)
+	in := io.LimitReader(res.Body, maxAccount+1)
 	buf := make([]byte, 8<<10)
 	size := 0
-	for err == nil && size <= mostAccount {
+	for err == nil && size <= maxAccount {
 		var k int
 		k, err = in.Read(buf)
 		size += k
@@ -212,8 +212,8 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 		err = ctx.Err()
 	case res.StatusCode != http.StatusOK: // the vendor's error text may quote anything, so only its kind is shown
 		err = fmt.Errorf("the vendor refuses the request: %d %s", res.StatusCode, kindOf(n.answer.ErrorType))
-	case size > mostAccount:
-		err = fmt.Errorf("the answer is larger than %d bytes", mostAccount)
+	case size > maxAccount:
+		err = fmt.Errorf("the answer is larger than %d bytes", maxAccount)
 	case err != nil && !errors.Is(err, io.EOF):
 		err = errors.New("the answer broke off: " + upstream.Reason(err))
 	case !n.answer.Complete:
@@ -233,8 +233,8 @@ func (c *client) once(ctx context.Context, message string, most int) (*model.Ans
 	return answer, c.accounted(n, &answer.Usage, err)
 }
 
-// mostAccount limits the bytes read of an answer. A stream takes about 300 bytes per token.
-const mostAccount = 4 << 20
+// maxAccount limits the bytes read of an answer. A stream takes about 300 bytes per token.
+const maxAccount = 4 << 20
 
 // cutShort holds the vendors' stop reasons that mean that the answer is incomplete.
 var cutShort = map[string]bool{

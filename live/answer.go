@@ -133,7 +133,7 @@ func (e *exchange) startsWithOverflow(res *http.Response) bool {
 	w := wire.Watch(r.parsed.API)
 	var head []byte
 	buf := make([]byte, 4<<10)
-	for err := error(nil); err == nil && !w.Said() && len(head) < mostRefusal; {
+	for err := error(nil); err == nil && !w.Said() && len(head) < maxRefusal; {
 		var n int
 		n, err = res.Body.Read(buf)
 		head = append(head, buf[:n]...)
@@ -143,17 +143,17 @@ func (e *exchange) startsWithOverflow(res *http.Response) bool {
 	return w.Answer().Overflow
 }
 
-// mostRefusal limits the bytes read of a refusal, which are needed to understand it.
-const mostRefusal = 64 << 10
+// maxRefusal limits the bytes read of a refusal, which are needed to understand it.
+const maxRefusal = 64 << 10
 
 // refusalOf returns the text of a refusal, decompressed. res can be read as before.
 func refusalOf(res *http.Response) ([]byte, error) {
-	head, err := io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+	head, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 	res.Body = payload.ReadCloser{Reader: io.MultiReader(bytes.NewReader(head), res.Body), Closer: res.Body}
 	if err != nil {
 		return nil, err
 	}
-	return payload.Decode(head, res.Header.Get("Content-Encoding"), mostRefusal)
+	return payload.Decode(head, res.Header.Get("Content-Encoding"), maxRefusal)
 }
 
 // The reasons to send a request again: it is too long; older thinking is refused; the refusal is not explained, and the
@@ -365,13 +365,13 @@ type watcher struct {
 	io.ReadCloser
 	sink     *wire.Watcher
 	encoding string
-	packed   bytes.Buffer // the part of a compressed answer read so far, up to mostPacked
+	packed   bytes.Buffer // the part of a compressed answer read so far, up to maxPacked
 	bytes    int          // number of bytes read
 	more     func(*watcher)
 }
 
-// mostPacked limits the bytes kept of a compressed answer. A longer one is not interpreted.
-const mostPacked = 4 << 20
+// maxPacked limits the bytes kept of a compressed answer. A longer one is not interpreted.
+const maxPacked = 4 << 20
 
 func watch(api wire.API, res *http.Response) *watcher {
 	w := &watcher{ReadCloser: res.Body, sink: wire.Watch(api), encoding: res.Header.Get("Content-Encoding")}
@@ -391,7 +391,7 @@ func (w *watcher) Read(p []byte) (int, error) {
 	switch {
 	case w.encoding == "":
 		_, _ = w.sink.Write(p[:n])
-	case w.packed.Len() <= mostPacked:
+	case w.packed.Len() <= maxPacked:
 		w.packed.Write(p[:n])
 	}
 	if w.more != nil {
@@ -400,7 +400,7 @@ func (w *watcher) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// size returns the bytes that the model has written so far. For a compressed answer that exceeds mostPacked it is a
+// size returns the bytes that the model has written so far. For a compressed answer that exceeds maxPacked it is a
 // lower bound.
 func (w *watcher) size() int {
 	if size := w.sink.Size(); size > 0 {
@@ -411,10 +411,10 @@ func (w *watcher) size() int {
 
 // answer returns the vendor's report so far.
 func (w *watcher) answer() wire.Answer {
-	if w.encoding != "" && w.packed.Len() <= mostPacked {
+	if w.encoding != "" && w.packed.Len() <= maxPacked {
 		const ratio = 32
 		if from, err := payload.Decoder(w.packed.Bytes(), w.encoding); err == nil && from != nil {
-			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*mostPacked))
+			_, _ = io.Copy(w.sink, io.LimitReader(from, ratio*maxPacked))
 			_ = from.Close()
 		} else if err == nil {
 			_, _ = w.sink.Write(w.packed.Bytes())

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// mostLooked limits the total bytes of large requests that are inspected at a time. Condensing a request
+	// maxLooked limits the total bytes of large requests that are inspected at a time. Condensing a request
 	// temporarily takes many times its size.
-	mostLooked = 16 << 20
-	// largeBody is the size in bytes from which a request counts towards mostLooked. Smaller requests do not wait.
+	maxLooked = 16 << 20
+	// largeBody is the size in bytes from which a request counts towards maxLooked. Smaller requests do not wait.
 	largeBody = payload.Small
 	// Bytes of requests that are held from their arrival until the vendor answers: heldBodies times the largest body,
-	// at least leastHeld.
-	heldBodies, leastHeld = 4, 128 << 20
+	// at least minHeld.
+	heldBodies, minHeld = 4, 128 << 20
 )
 
-// mostHeld returns the bytes of requests that may be held at the same time.
-func (s *settings) mostHeld() int64 { return max(heldBodies*s.Bounds.MaxBody, leastHeld) }
+// maxHeld returns the bytes of requests that may be held at the same time.
+func (s *settings) maxHeld() int64 { return max(heldBodies*s.Bounds.MaxBody, minHeld) }
 
 // tenantBehind identifies who sends a request: the tenant, or without tokens the credential.
 func (g *Gateway) tenantBehind(r *http.Request, t *target) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
-// mostHistories is how many bytes of histories are kept for requests that name an earlier response.
-const mostHistories = 128 << 20
+// maxHistories is how many bytes of histories are kept for requests that name an earlier response.
+const maxHistories = 128 << 20
 
 // A chained sends a request of the Responses API whose history the gateway knows, or which can be continued by the ID
 // of its answer.
@@ -177,7 +177,7 @@ func (l *listened) Read(p []byte) (int, error) {
 		return n, err
 	case l.encoding == "":
 		_, _ = l.to.Write(p[:n])
-	case l.packed.Len() <= mostPacked:
+	case l.packed.Len() <= maxPacked:
 		l.packed.Write(p[:n])
 	}
 	if err != nil || l.encoding == "" && l.to.Complete() { // the client's next request must find it
@@ -197,7 +197,7 @@ func (l *listened) end() {
 		return
 	}
 	if l.encoding != "" {
-		if text, err := payload.Decode(l.packed.Bytes(), l.encoding, l.most); err == nil && l.packed.Len() <= mostPacked {
+		if text, err := payload.Decode(l.packed.Bytes(), l.encoding, l.most); err == nil && l.packed.Len() <= maxPacked {
 			_, _ = l.to.Write(text)
 		}
 	}

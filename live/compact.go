@@ -163,9 +163,9 @@ func (e *exchange) compacted(res *http.Response) bool {
 // a byte.
 const compactFor = 2 * time.Minute
 
-// leastCompacted is the least share of a history that a compaction of the gateway's own saves. Otherwise the client would ask
+// minCompacted is the least share of a history that a compaction of the gateway's own saves. Otherwise the client would ask
 // for the next one at once, and each would add to the conversation.
-const leastCompacted = 0.1
+const minCompacted = 0.1
 
 // compactJob returns the job to compact the items for the client, to fit a window in which they take the share that makes
 // clients ask: the window of the model is the client's to know, and it need not be ours. Half is left, because the client
@@ -222,7 +222,7 @@ func (e *exchange) compact(r *http.Request) (*http.Response, error) {
 	}
 	items = messages.Raw(p.After)
 	after := counted(items)
-	if float64(after) > (1-leastCompacted)*float64(before) {
+	if float64(after) > (1-minCompacted)*float64(before) {
 		return nil, fmt.Errorf("%d of %d tokens would be left", after, before)
 	}
 	if err := q.check(&view{messages: items, altered: true}); err != nil {

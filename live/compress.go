@@ -227,8 +227,8 @@ func (q *question) answer(ctx context.Context, r *request) (*compressed, error) 
 	switch {
 	case r.s.Observe:
 		return &compressed{messages: own, skipped: "observe"}, nil
-	case len(own) > mostMessages:
-		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", mostMessages)}, nil
+	case len(own) > maxMessages:
+		return &compressed{messages: own, skipped: fmt.Sprintf("more than %d messages", maxMessages)}, nil
 	}
 	r.from.key = store.Key{Tenant: r.g.secrets.tenantOf(r.t.who, credentials(r.t, r.in.header), nil), API: string(r.parsed.API), Session: q.session}
 	r.priced(r.parsed.Model)

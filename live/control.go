@@ -319,8 +319,8 @@ func (p *plan) describe() {
 
 // Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.
 const (
-	mostRead    = 256 << 10
-	mostMessage = 4 // messages at the front that are searched
+	maxRead     = 256 << 10
+	maxMessage  = 4 // messages at the front that are searched
 	longestName = 80
 )
 
@@ -334,9 +334,9 @@ func folderOf(r *wire.Request) string {
 
 // titleOf returns the beginning of the user's first message.
 func titleOf(r *wire.Request) string {
-	for i := range min(mostMessage, len(r.Messages)) {
+	for i := range min(maxMessage, len(r.Messages)) {
 		m := &r.Messages[i]
-		if m.Role != "user" || len(m.Raw) > mostRead {
+		if m.Role != "user" || len(m.Raw) > maxRead {
 			continue
 		}
 		doc, err := messages.Read(r.API, [][]byte{m.Raw})
@@ -356,7 +356,7 @@ func titleOf(r *wire.Request) string {
 }
 
 func shortName(text string) string {
-	text = strings.TrimSpace(secret.Scrub(plain.Line(text[:min(len(text), mostRead)])))
+	text = strings.TrimSpace(secret.Scrub(plain.Line(text[:min(len(text), maxRead)])))
 	if len(text) > longestName {
 		text = strings.ToValidUTF8(text[:longestName], "") + "…"
 	}

@@ -148,9 +148,9 @@ func (g *Gateway) fault(kind string, err error) {
 	g.current.Load().Reports.Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
 }
 
-// mostMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full
+// maxMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full
 // long before; a body of a million tiny messages would take half a minute and gigabytes of memory.
-const mostMessages = 50_000
+const maxMessages = 50_000
 
 // longestModel is the most bytes that a model's name may have, because it is stored and displayed.
 const longestModel = 256

@@ -14,11 +14,11 @@ var namedFolder = plain.Pattern(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
 // namedIn returns the agent's working directory as the request names it; empty if it does not.
 func namedIn(r *wire.Request) string {
 	texts := [][]byte{r.System}
-	for i := range min(mostMessage, len(r.Messages)) {
+	for i := range min(maxMessage, len(r.Messages)) {
 		texts = append(texts, r.Messages[i].Raw)
 	}
 	for _, text := range texts {
-		if m := namedFolder().FindSubmatch(text[:min(len(text), mostRead)]); m != nil {
+		if m := namedFolder().FindSubmatch(text[:min(len(text), maxRead)]); m != nil {
 			return strings.TrimSpace(string(m[1]))
 		}
 	}

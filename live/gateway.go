@@ -134,9 +134,9 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{
-		host: host, store: opened, preparing: queue.New(mostPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
-		originals: originals{asking: make(chan struct{}, mostAsking)},
-		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(mostHistories), bodies: payload.NewBudget(s.mostHeld(), payload.LongestWait),
+		host: host, store: opened, preparing: queue.New(maxPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
+		originals: originals{asking: make(chan struct{}, maxAsking)},
+		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(maxHistories), bodies: payload.NewBudget(s.maxHeld(), payload.LongestWait),
 	}
 	g.life, g.stop = context.WithCancel(context.Background())
 	var err error
@@ -148,7 +148,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g.secrets, err = newSecrets(g.life, s.Store.Key, opened)
 	if err == nil {
 		events := job.Events{Attempted: g.attempted, Fault: g.fault, Crowded: func() { g.stats.Fault("queue") }}
-		g.runner, err = job.New(g.life, host, queue.New(mostLooked), events)
+		g.runner, err = job.New(g.life, host, queue.New(maxLooked), events)
 	}
 	if err != nil {
 		g.stop()

@@ -191,7 +191,7 @@ func (b *binding) has(r *request) bool {
 func (b *binding) add(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil || len(b.of) >= mostWindows {
+	if b.of == nil || len(b.of) >= maxWindows {
 		b.of = map[windowKey]bool{}
 	}
 	b.of[windowKey{r.t.upstream.Base.String(), r.parsed.Model}] = true

@@ -44,7 +44,7 @@ func (p *plan) show() {
 func (p *plan) judge() {
 	e, view, g, tenant, watch := *p.epoch, p.messages, p.req.g, p.req.tenant(), p.req.s.Reports.Watch
 	api, history, size := p.req.parsed.API, messages.Raw(p.req.parsed.Messages), len(p.req.parsed.Body)
-	leave, ok := g.preparing.Try(tenant, max(int64(size), mostPrepared/mostPreparing))
+	leave, ok := g.preparing.Try(tenant, max(int64(size), maxPrepared/maxPreparing))
 	if !ok {
 		return
 	}

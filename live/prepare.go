@@ -37,8 +37,8 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 // Limits of all simultaneous preparations: the bytes of their requests, and their number. Each request is held in
 // memory several times, and a chain with a language model mostly waits for the model.
 const (
-	mostPrepared  = 64 << 20
-	mostPreparing = 16
+	maxPrepared  = 64 << 20
+	maxPreparing = 16
 )
 
 // prepare condenses in the background, unless too many preparations are running: then the next request of the lineage
@@ -61,7 +61,7 @@ func (r *request) prepareWith(j *job.Job, run func(context.Context) (*job.Prepar
 	if r.lease.Busy() || r.g.life.Err() != nil {
 		return false
 	}
-	leave, ok := r.g.preparing.Try(r.tenant(), max(int64(len(r.parsed.Body)), mostPrepared/mostPreparing))
+	leave, ok := r.g.preparing.Try(r.tenant(), max(int64(len(r.parsed.Body)), maxPrepared/maxPreparing))
 	return ok && r.begin(j, leave, run)
 }
 

@@ -39,9 +39,9 @@ type askedKey struct{}
 
 // Limits of requests to /mcp.
 const (
-	mostAsking     = 4           // at the same time; further ones wait
-	mostAskedBytes = 1 << 20     // size of a request
-	mostAsked      = time.Minute // time until the answer is sent
+	maxAsking     = 4           // at the same time; further ones wait
+	maxAskedBytes = 1 << 20     // size of a request
+	maxAsked      = time.Minute // time until the answer is sent
 )
 
 // newMCP returns the handler of /mcp. It keeps no state between requests.
@@ -59,12 +59,12 @@ func (g *Gateway) newMCP() http.Handler {
 		return st, err
 	})
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: mostAskedBytes,
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxAskedBytes,
 		DisableLocalhostProtection: true, // refuse checks the name and the origin
 	})
 }
 
-// serveMCP checks a request to /mcp, waits for one of mostAsking places, and answers it.
+// serveMCP checks a request to /mcp, waits for one of maxAsking places, and answers it.
 func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, t *target) {
 	a := asked{reader: g.secrets.readerOf(&s.Recall, t), session: r.URL.Query().Get("session")}
 	if id := r.Header.Get(agents.SessionHeader); id != "" {
@@ -82,7 +82,7 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 		return
 	}
 	// The body is read before the request takes a place, so that a slow client blocks no other.
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostAskedBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAskedBytes))
 	if err != nil {
 		status := http.StatusBadRequest
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -100,7 +100,7 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request, s *settings, 
 	}
 	whole := http.NewResponseController(w)
 	// A client that does not read the answer must give its place back.
-	_ = whole.SetWriteDeadline(time.Now().Add(mostAsked))
+	_ = whole.SetWriteDeadline(time.Now().Add(maxAsked))
 	defer func() { _ = whole.SetWriteDeadline(time.Time{}) }()
 	g.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, a)))
 }

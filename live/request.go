@@ -98,7 +98,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 		r.media += request.Messages[i].Media
 	}
 	r.priced(request.Model)
-	if n := len(request.Messages); n == 0 || n > mostMessages || request.Stateful || len(request.Model) > longestModel || secret.Shown(request.Model) {
+	if n := len(request.Messages); n == 0 || n > maxMessages || request.Stateful || len(request.Model) > longestModel || secret.Shown(request.Model) {
 		return nil, nil //nolint:nilnil // nothing to condense, or a key in the place of a name, which lists and the log would show
 	}
 	r.compacts = r.t.compact || asksToCompact(request.Messages)

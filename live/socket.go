@@ -27,10 +27,10 @@ import (
 
 // Bounds of WebSockets.
 const (
-	mostSockets = 1000
-	mostStreams = 16      // of a socket
-	mostWaiting = 4       // requests of a stream
-	mostFrames  = 8 << 20 // bytes of a socket's frames that are held until their answers have ended; one frame may exceed it
+	maxSockets = 1000
+	maxStreams = 16      // of a socket
+	maxWaiting = 4       // requests of a stream
+	maxFrames  = 8 << 20 // bytes of a socket's frames that are held until their answers have ended; one frame may exceed it
 )
 
 // closedHere is the code of an end that is the gateway's or its process's: "going away" in RFC 6455.
@@ -79,7 +79,7 @@ type sockets struct {
 
 func newSockets() sockets {
 	const interval, patience = 30 * time.Second, 2 * time.Minute
-	return sockets{drained: make(chan struct{}), most: mostSockets, of: map[string]int{}, interval: interval, patience: patience}
+	return sockets{drained: make(chan struct{}), most: maxSockets, of: map[string]int{}, interval: interval, patience: patience}
 }
 
 // enter counts a WebSocket until leave is called. ok is false if there are too many: a tenant may have as many as are left
@@ -146,7 +146,7 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, handshake *http.Request, s 
 	}
 	defer leave()
 	k := &socket{
-		g: g, r: r, who: t.who, tenant: tenant, bodies: payload.NewBudget(mostFrames, 0), upstream: t.upstream, gone: make(chan struct{}),
+		g: g, r: r, who: t.who, tenant: tenant, bodies: payload.NewBudget(maxFrames, 0), upstream: t.upstream, gone: make(chan struct{}),
 		streams: map[string]*stream{},
 	}
 	k.ctx, k.end = context.WithCancel(context.WithoutCancel(r.Context()))
@@ -248,7 +248,7 @@ func (f *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := f.of.RoundTrip(r)
 	if err == nil && res.StatusCode != http.StatusSwitchingProtocols {
 		f.res = res
-		f.body, _ = io.ReadAll(io.LimitReader(res.Body, mostRefusal))
+		f.body, _ = io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 		_ = res.Body.Close()
 		res.Body = io.NopCloser(bytes.NewReader(f.body))
 	}
@@ -386,8 +386,8 @@ func (k *socket) create(f *frame) {
 	name := rawjson.Text(rawjson.Field(f.data, "stream_id"))
 	k.mu.Lock()
 	l := k.streams[name]
-	if l == nil && len(k.streams) < mostStreams {
-		l = &stream{k: k, name: name, frames: make(chan *frame, mostWaiting)}
+	if l == nil && len(k.streams) < maxStreams {
+		l = &stream{k: k, name: name, frames: make(chan *frame, maxWaiting)}
 		k.streams[name] = l
 		k.running.Go(l.run)
 	}

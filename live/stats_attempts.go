@@ -66,13 +66,13 @@ func addFailure(all []Failure, n *Failure) []Failure {
 		if n.Since.Before(all[i].Since) {
 			all[i].Since = n.Since
 		}
-	case len(all) < mostAttempts:
+	case len(all) < maxAttempts:
 		all = append(all, *n)
 	}
 	return all
 }
 
-const mostAttempts = 200 // distinct ones; limited because every edit of a file can bring new names
+const maxAttempts = 200 // distinct ones; limited because every edit of a file can bring new names
 
 // addAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
 func addAttempt(all []Attempt, a *Attempt) []Attempt {
@@ -81,7 +81,7 @@ func addAttempt(all []Attempt, a *Attempt) []Attempt {
 	}
 	i, found := slices.BinarySearchFunc(all, a, compare)
 	switch {
-	case !found && len(all) < mostAttempts:
+	case !found && len(all) < maxAttempts:
 		return slices.Insert(all, i, *a)
 	case found:
 		if all[i].Count += a.Count; !a.Last.Before(all[i].Last) {
@@ -99,7 +99,7 @@ func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
 		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
 			all[i].Last, all[i].Reason = n.Last, n.Reason
 		}
-	case len(all) < mostAttempts:
+	case len(all) < maxAttempts:
 		all = append(all, *n)
 	}
 	return all
@@ -112,7 +112,7 @@ type causes struct {
 }
 
 const (
-	mostCauses = 100
+	maxCauses  = 100
 	namedAgain = time.Hour // an ongoing cause is logged again after this time
 )
 
@@ -129,7 +129,7 @@ func (c *causes) First(of, reason string, now time.Time) bool {
 			delete(c.of, k)
 		}
 	}
-	if len(c.of) >= mostCauses {
+	if len(c.of) >= maxCauses {
 		return false // they are still counted
 	}
 	if c.of == nil {

@@ -13,7 +13,7 @@ type Recalled struct {
 	Tokens int    `json:"tokens"` // given back; estimated
 }
 
-const mostKinds = 200 // distinct kinds of recalled content
+const maxKinds = 200 // distinct kinds of recalled content
 
 // addRecalled returns the sum of two lists of recalls, the most frequent first.
 func addRecalled(all, more []Recalled) []Recalled {
@@ -24,7 +24,7 @@ func addRecalled(all, more []Recalled) []Recalled {
 		case i >= 0:
 			all[i].Count += m.Count
 			all[i].Tokens += m.Tokens
-		case len(all) < mostKinds:
+		case len(all) < maxKinds:
 			all = append(all, m)
 		}
 	}

@@ -41,9 +41,9 @@ var recallTool = &wire.Tool{
 // noRoom is the result of a call whose content would not fit into the window.
 const noRoom = "[condense recall: this does not fit into what is left of the context window. Ask for less of it: lines, or a pattern.]"
 
-// mostRounds is how often the vendor is asked again within one answer to the client. Later calls get limitReached as
+// maxRounds is how often the vendor is asked again within one answer to the client. Later calls get limitReached as
 // their result.
-const mostRounds = 3
+const maxRounds = 3
 
 const limitReached = "[condense recall: the limit of recalls in one answer is reached. Go on with what is known; later answers can recall again.]"
 
@@ -212,7 +212,7 @@ func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 			return nil, err
 		}
 		if next.StatusCode != http.StatusOK {
-			text, err := io.ReadAll(io.LimitReader(next.Body, mostRefusal)) // before the context ends
+			text, err := io.ReadAll(io.LimitReader(next.Body, maxRefusal)) // before the context ends
 			_ = next.Body.Close()
 			return withBody(next, text), err
 		}
@@ -320,10 +320,10 @@ func (s *spliced) await() {
 			s.out = s.splice.Failed(http.StatusBadGateway, wire.Refusal(s.e.req.parsed.API, http.StatusBadGateway,
 				"condense: upstream "+s.e.req.t.upstream.Name+" cannot be reached: "+upstream.Reason(a.err)))
 		case a.res.StatusCode != http.StatusOK:
-			head, _ := io.ReadAll(io.LimitReader(a.res.Body, mostRefusal))
+			head, _ := io.ReadAll(io.LimitReader(a.res.Body, maxRefusal))
 			_ = a.res.Body.Close()
 			s.body, s.err = http.NoBody, io.EOF
-			text, _ := payload.Decode(head, a.res.Header.Get("Content-Encoding"), mostRefusal)
+			text, _ := payload.Decode(head, a.res.Header.Get("Content-Encoding"), maxRefusal)
 			s.e.req.g.stats.Fault("recall_refused")
 			s.out = s.splice.Failed(a.res.StatusCode, text)
 		default:
@@ -341,7 +341,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 	var results [][]byte
 	for _, c := range calls {
 		text, failed := limitReached, true
-		if s.asked < mostRounds {
+		if s.asked < maxRounds {
 			text, failed = e.recall(ctx, c)
 		}
 		if size := e.plan.tokens + count.Tokens(rawjson.Array(s.added)) + count.Tokens(rawjson.Array(results)) +
@@ -356,7 +356,7 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		said = chain.AsInput(said) // as in the history, so that the vendor's is the beginning of the next request
 	}
 	s.added = append(s.added, said...)
-	if len(calls) == 0 || s.splice.Own() || s.asked > mostRounds {
+	if len(calls) == 0 || s.splice.Own() || s.asked > maxRounds {
 		if len(s.calls) == 0 {
 			return nil, nil // it was cut short
 		}

@@ -49,7 +49,7 @@ type modelWindow struct {
 
 // Limits of the models and conversations remembered, because clients can name any number of them.
 const (
-	mostTruncated = 1000
+	maxTruncated = 1000
 )
 
 // The pause between two questions about a window doubles until the server answers. Then it is latestAgain, because a
@@ -121,7 +121,7 @@ func named(refusal string, counted, media, known int) (n int, absurd bool) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(strings.Join(found[1:], ""))
-	return n, err != nil || n < min(leastWindow, known) || media == 0 && n/truncatedRatio > counted
+	return n, err != nil || n < min(minWindow, known) || media == 0 && n/truncatedRatio > counted
 }
 
 // remember keeps the window that a refusal of the plan names, or logs that it is absurd.
@@ -162,7 +162,7 @@ func (ws *windows) statedOf(r *request) int {
 // get returns the entry of a model, new if there is none; nil if there are too many. The caller holds ws.mu.
 func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	w := ws.of[k]
-	if w == nil && len(ws.of) < mostWindows {
+	if w == nil && len(ws.of) < maxWindows {
 		if ws.of == nil {
 			ws.of = map[windowKey]*modelWindow{}
 		}
@@ -197,7 +197,7 @@ type listing struct {
 // Read reads from the vendor.
 func (l *listing) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
-	if l.text.Len() <= mostPacked {
+	if l.text.Len() <= maxPacked {
 		l.text.Write(p[:n])
 	}
 	if errors.Is(err, io.EOF) {
@@ -209,7 +209,7 @@ func (l *listing) Read(p []byte) (int, error) {
 
 // learn remembers the windows of a list.
 func (l listening) learn(text []byte, encoding string) error {
-	list, err := payload.Decode(text, encoding, mostPacked)
+	list, err := payload.Decode(text, encoding, maxPacked)
 	if err != nil || !json.Valid(list) {
 		return err
 	}
@@ -220,7 +220,7 @@ func (l listening) learn(text []byte, encoding string) error {
 		ws.listed = map[string]map[string]int{}
 	}
 	ws.listed[base] = upstream.Windows(list, ws.listed[base])
-	maps.DeleteFunc(ws.listed[base], func(_ string, n int) bool { return n < leastWindow })
+	maps.DeleteFunc(ws.listed[base], func(_ string, n int) bool { return n < minWindow })
 	return nil
 }
 
@@ -292,7 +292,7 @@ const (
 	truncatedTokens = 2000
 	stillRatio      = 1.5 // lower ones, for when the conversation grows and the server's count does not
 	stillTokens     = 1000
-	leastWindow     = 2048 // the smallest that servers give a model unless they are told
+	minWindow       = 2048 // the smallest that servers give a model unless they are told
 )
 
 // truncated reports whether the server has silently truncated the prompt of a turn, as local model servers do. Vendors refuse
@@ -325,7 +325,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		return false
 	}
 	first := !ws.truncated[r.lease.Conversation]
-	if len(ws.truncated) >= mostTruncated || ws.truncated == nil {
+	if len(ws.truncated) >= maxTruncated || ws.truncated == nil {
 		ws.truncated = map[string]bool{}
 	}
 	ws.truncated[r.lease.Conversation] = true
@@ -340,7 +340,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 		log.Warn("the server has cut a prompt: it counts far fewer tokens than were sent, and the model does not see the rest")
 	}
 	// One count proves no window: ours or the server's may be wrong.
-	if w.shown.Holds == 0 && w.truncations > 1 && w.most >= leastWindow {
+	if w.shown.Holds == 0 && w.truncations > 1 && w.most >= minWindow {
 		w.shown.Holds = w.most
 		log.Warn("a server takes no more of prompts, however long they are: that is the window of its model", "remedy", w.shown.Remedy())
 	}

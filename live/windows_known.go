@@ -57,11 +57,11 @@ func addWindow(all []Window, w Window) []Window {
 		if all[i].From == WindowNotKnown {
 			all[i].From, all[i].Tokens = w.From, w.Tokens
 		}
-	case len(all) < mostWindows:
+	case len(all) < maxWindows:
 		all = append(all, w)
 	}
 	return all
 }
 
-// mostWindows limits the models remembered, because clients can name any number of them.
-const mostWindows = 200
+// maxWindows limits the models remembered, because clients can name any number of them.
+const maxWindows = 200

@@ -11,14 +11,14 @@ import (
 // Settings of the trees. They are few and small, for a small file of weights, and shrinkage is strong. With
 // more trees the loss on projects that were left out rises.
 const (
-	trees      = 80
-	leaves     = 12
-	shrinkage  = 0.08
-	rows       = 0.5  // share of the samples that a tree is fitted to
-	leastCurve = 40.0 // least sum of second derivatives in a leaf, as of about 200 samples
-	ridge      = 20.0 // penalty on the value of a leaf
-	bins       = 64   // of a feature
-	edgesFrom  = 20_000
+	trees     = 80
+	leaves    = 12
+	shrinkage = 0.08
+	rows      = 0.5  // share of the samples that a tree is fitted to
+	minCurve  = 40.0 // least sum of second derivatives in a leaf, as of about 200 samples
+	ridge     = 20.0 // penalty on the value of a leaf
+	bins      = 64   // of a feature
+	edgesFrom = 20_000
 )
 
 // A leaf is a leaf of a growing tree. It has the samples order[from:to].
@@ -175,7 +175,7 @@ func (g *grower) leaf(at, from, to int) leaf {
 		for b := range g.edges[f] {
 			s += slope[b]
 			c += curve[b]
-			if c < leastCurve || l.curve-c < leastCurve {
+			if c < minCurve || l.curve-c < minCurve {
 				continue
 			}
 			rest := l.slope - s

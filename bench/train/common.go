@@ -11,8 +11,8 @@ import (
 	"github.com/condensehq/condense/internal/value"
 )
 
-// leastProjects is the fewest projects of a common term.
-const leastProjects = 2
+// minProjects is the fewest projects of a common term.
+const minProjects = 2
 
 // A vocabulary says which projects have which terms.
 type vocabulary struct {
@@ -55,7 +55,7 @@ func (v *vocabulary) common(without string) string {
 		if v.terms[without][h] {
 			n--
 		}
-		if n >= leastProjects && v.names[h] != "" {
+		if n >= minProjects && v.names[h] != "" {
 			byCount[n] = append(byCount[n], v.names[h])
 		}
 	}

@@ -33,7 +33,7 @@ const (
 	epochs      = 2     // passes over all samples
 	rate        = 0.015 // of AdaGrad
 	decay       = 2e-6  // of a weight towards zero, per sample
-	leastReused = 5.0   // a lesson with fewer reused terms gets no more weight
+	minReused   = 5.0   // a lesson with fewer reused terms gets no more weight
 )
 
 // A trainer makes samples of lessons. The same lessons give the same samples.
@@ -131,7 +131,7 @@ func (t *trainer) terms(out []sample, m *value.Model, l *lesson) []sample {
 		if c.Term(n).Messages == 0 || w == 0 {
 			continue
 		}
-		w /= max(leastReused, *total(n))
+		w /= max(minReused, *total(n))
 		if reused[n] == 0 {
 			if t.rng.IntN(keepTerms) > 0 {
 				continue
@@ -162,7 +162,7 @@ func (t *trainer) phrases(out []sample, m *value.Model, l *lesson) []sample {
 		if formula {
 			continue
 		}
-		w := 1 / max(leastReused, total)
+		w := 1 / max(minReused, total)
 		if reused[n] == 0 {
 			if t.rng.IntN(keepPhrases) > 0 {
 				continue

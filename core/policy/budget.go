@@ -51,7 +51,7 @@ func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) 
 	}
 	wish = max(wish, r.MinSize)
 	gap := min(max(1, r.MinNewTokens), (top-floor)/2)
-	least := max(gap, (top-floor)/leastKept)
+	least := max(gap, (top-floor)/minKept)
 	b.Target = min(max(wish, floor+least), top-max(1, gap)) // at the top it would be due
 	if used <= b.Limit {
 		whole := max(used, top)
@@ -79,7 +79,7 @@ func (r Rule) top(floor, limit int) int {
 // none if most of it is the floor: the conversation would be due again and again, and lose
 // nearly all of its messages each time.
 func (r Rule) counts(due, floor int) bool {
-	return due > floor && (r.IgnoreFixed || due-floor >= due/leastRemovable)
+	return due > floor && (r.IgnoreFixed || due-floor >= due/minRemovable)
 }
 
 // refusedLimit is the limit after an API has refused used tokens. It is below used, so that a conversation from which

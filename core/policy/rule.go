@@ -14,10 +14,10 @@ const (
 	// unknownReserveShare limits it to the window divided by this, as Roo-Code limits the
 	// maxima in its model table. Otherwise a window of 8,000 would have a negative limit.
 	unknownReserveShare = 5
-	// A threshold has an effect only if the share 1/leastRemovable of it can be removed.
-	leastRemovable = 4
-	// A target leaves at least the share 1/leastKept of the removable tokens.
-	leastKept = 16
+	// A threshold has an effect only if the share 1/minRemovable of it can be removed.
+	minRemovable = 4
+	// A target leaves at least the share 1/minKept of the removable tokens.
+	minKept = 16
 	// regrowPercent is how much of the window a conversation must grow by after attempts
 	// that did not help. It is deliberately not configurable.
 	regrowPercent = 10

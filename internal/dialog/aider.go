@@ -16,9 +16,9 @@ type aiderReader struct {
 	output string // the first line of the last command's output
 }
 
-// leastOutput is the least size in bytes of a first line by which repeated output is
+// minOutput is the least size in bytes of a first line by which repeated output is
 // recognized.
-const leastOutput = 12
+const minOutput = 12
 
 // wrote reports whether aider, or a command that it ran, wrote text.
 func (r *aiderReader) wrote(text string) bool {
@@ -43,7 +43,7 @@ func (r *aiderReader) wrote(text string) bool {
 		r.output, _, _ = strings.Cut(text, "\n")
 		return true
 	}
-	return len(r.output) >= leastOutput && strings.HasPrefix(text, r.output)
+	return len(r.output) >= minOutput && strings.HasPrefix(text, r.output)
 }
 
 // runs reports whether the last of the commands in text runs a program.

@@ -38,7 +38,7 @@ func (f *Form) compile() {
 		bit := uint64(1) << (len(f.list) % 64)
 		f.list = append(f.list, regexp.MustCompile(expression))
 		tree, _ := syntax.Parse(expression, syntax.Perl) // it was compiled
-		if list := required(tree); shortest(list) < leastWord {
+		if list := required(tree); shortest(list) < minWord {
 			f.always |= bit
 		} else {
 			f.words.add(bit, list...)
@@ -93,8 +93,8 @@ func shortest(list []string) int {
 	return n
 }
 
-// leastWord is the least length of a word, in bytes, that [words] find.
-const leastWord = 2
+// minWord is the least length of a word, in bytes, that [words] find.
+const minWord = 2
 
 // words find words in texts, in upper or lower case, in one pass.
 type words struct {

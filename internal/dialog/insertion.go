@@ -128,8 +128,8 @@ var (
 	unanswered   = plain.Pattern(`^\s*(?:User (?:dismissed|declined|skipped|cancel|submitted without)|The user did not answer|Plan rejected\. No feedback)`)
 )
 
-// mostAnswers is how many answers are split. Claude Code asks four questions at once.
-const mostAnswers = 16
+// maxAnswers is how many answers are split. Claude Code asks four questions at once.
+const maxAnswers = 16
 
 // SplitAnswer returns the segments of a result of a tool that asks the user: the user's words, and the program's text
 // around them, including repetitions of the model's questions. Joined, they are the text.
@@ -167,7 +167,7 @@ func splitAnswers(text string, at int) []Segment {
 	}
 	from := at
 	at = 0
-	for n := 0; n < mostAnswers && from < last; n++ {
+	for n := 0; n < maxAnswers && from < last; n++ {
 		q := strings.Index(text[from:last], `"="`)
 		if q < 0 {
 			break

@@ -23,7 +23,7 @@ func shareBy(write, read float64) float64 {
 // The least that an epoch leaves where the limit does not force it: a deep cut loses more than money. See
 // docs/decisions/0032-epoch-defaults.md.
 const (
-	leastLeft   = 20_000  // tokens of the conversation, for money
+	minLeft     = 20_000  // tokens of the conversation, for money
 	largeWindow = 200_000 // from this window on
 	largeShare  = 0.5     // of the conversation
 )
@@ -40,7 +40,7 @@ const grace = 1.1
 // The bounds of the number of turns still expected. See docs/decisions/0023-lineage.md for the measurement.
 const (
 	fewestTurns = 1
-	mostTurns   = 40
+	maxTurns    = 40
 )
 
 // Decide says whether a request should begin an epoch.
@@ -152,7 +152,7 @@ func shareLeft(f *Facts, p *Policy, money bool) float64 {
 		share = largeShare
 	}
 	if money {
-		share = max(share, leastLeft/float64(max(1, f.Tokens-f.Fixed)))
+		share = max(share, minLeft/float64(max(1, f.Tokens-f.Fixed)))
 	}
 	return min(share, 1)
 }
@@ -222,7 +222,7 @@ func payback(d *Decision, f *Facts, p *Policy) {
 func turnsLeft(d *Decision, f *Facts, p *Policy) int {
 	turns := p.Turns
 	if turns == 0 {
-		turns = min(max(f.Turns, fewestTurns), mostTurns)
+		turns = min(max(f.Turns, fewestTurns), maxTurns)
 	}
 	if f.Answers > 0 {
 		turns = max(1, min(turns, (d.Before-d.After)/max(1, f.Grown/f.Answers)))

@@ -20,8 +20,8 @@ type Choice struct {
 	Why     string    `json:"why"`
 }
 
-// mostLost is the largest loss of a recommended policy.
-const mostLost = 0.02
+// maxLost is the largest loss of a recommended policy.
+const maxLost = 0.02
 
 // Choose returns the policy that saves most, under the first tariff, among those that lose at most 0.02 at the moment
 // of use. ByDefault names the policy to compare with.
@@ -106,7 +106,7 @@ func (r *ReplayReport) cheapest(sessions []map[string]*Played, byDefault string)
 				}
 			}
 		}
-		if n == len(sessions) && lost <= mostLost*float64(n) && cheaper > most {
+		if n == len(sessions) && lost <= maxLost*float64(n) && cheaper > most {
 			best, most = name, cheaper
 		}
 	}

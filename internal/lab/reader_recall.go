@@ -29,7 +29,7 @@ const (
 	offerTokens = 1000 // of readerRecall, at most
 	vainTokens  = 16   // said of a recall that does not fit
 
-	defaultRecall, mostRecall = 5000, 10_000 // tokens of one recall, as the tool has them
+	defaultRecall, maxRecall = 5000, 10_000 // tokens of one recall, as the tool has them
 )
 
 const readerRecall = `
@@ -87,7 +87,7 @@ func (r *recaller) call(ctx context.Context, args map[string]any) string {
 	state.Recalled = func(_ []recall.Piece, bytes int) { found = bytes }
 	most := defaultRecall
 	if n, ok := args["tokens"].(float64); ok && n >= 1 {
-		most = int(min(n, mostRecall))
+		most = int(min(n, maxRecall))
 	}
 	for most = min(most, r.left); most > 0; {
 		args["tokens"] = most
@@ -158,7 +158,7 @@ func (v *interviews) answers(ctx context.Context, w *sessionWork, view *viewed, 
 		switch {
 		case r.Answers.any(len(questions)):
 			told := secret.Redact(r.Hindered)
-			r.Hindered = strings.ToValidUTF8(told[:min(len(told), mostHindered)], "")
+			r.Hindered = strings.ToValidUTF8(told[:min(len(told), maxHindered)], "")
 			if !slices.Contains([]string{"yes", "partly", "no"}, r.GoOn) {
 				r.GoOn = ""
 			}

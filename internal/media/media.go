@@ -115,7 +115,7 @@ type finder struct {
 const (
 	unknownFile = 1 << 10 // bytes of base64; a shorter string in an unknown member may be something else
 	deepest     = 16      // levels of nesting: no API has media below, and each level is read again
-	mostMembers = 16      // media in one object, by its members: no form has more than one
+	maxMembers  = 16      // media in one object, by its members: no form has more than one
 )
 
 // value searches a value that is a member called name, or is in an object of type name.
@@ -177,7 +177,7 @@ type object struct {
 // form reports whether the member key of an object is a medium in one of the known forms.
 func (f *finder) form(o *object, key string, v []byte) bool {
 	for _, form := range byMember[key] {
-		if form.Type != "" && form.Type != o.kind || form.Beside != "" && form.Beside != o.beside || o.media > mostMembers {
+		if form.Type != "" && form.Type != o.kind || form.Beside != "" && form.Beside != o.beside || o.media > maxMembers {
 			continue
 		}
 		data := v
@@ -282,9 +282,9 @@ func (m Item) measure() measured {
 		}
 		return measured{n, text}
 	case Audio:
-		return m.timed(cmp.Or(form.Second, secondOfAudio), leastAudioRate)
+		return m.timed(cmp.Or(form.Second, secondOfAudio), minAudioRate)
 	case Video:
-		return m.timed(cmp.Or(form.Second, secondOfVideo), leastVideoRate)
+		return m.timed(cmp.Or(form.Second, secondOfVideo), minVideoRate)
 	case Document:
 	}
 	page := cmp.Or(form.Page, pageTokens)

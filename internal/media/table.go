@@ -39,7 +39,7 @@ const (
 	secondOfVideo = 290
 	usualSeconds  = 60
 	// The fewest bytes of a second: of speech at 4 kbit/s, of a screen that does not move.
-	leastAudioRate, leastVideoRate = 500, 2000
+	minAudioRate, minVideoRate = 500, 2000
 )
 
 // A sight is how the newest models of a vendor see an image: scaled down to an edge of so many pixels, in square patches, at most so many,

@@ -50,7 +50,7 @@ func Known(pin string) (*wire.Description, bool) {
 		return nil, false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	text, err := io.ReadAll(io.LimitReader(f, mostDescription))
+	text, err := io.ReadAll(io.LimitReader(f, maxDescription))
 	var d wire.Description
 	if err != nil || json.Unmarshal(text, &d) != nil || d.Name == "" {
 		return nil, false // as if it had never been started
@@ -77,8 +77,8 @@ func About(ctx context.Context, p Plugin) (*wire.Description, error) {
 // descriptionForm ends the name of a file with a description. It changes when descriptions get fields that older files lack.
 const descriptionForm = ".3.json"
 
-// mostDescription is the most bytes of a description that is kept.
-const mostDescription = 4 << 20
+// maxDescription is the most bytes of a description that is kept.
+const maxDescription = 4 << 20
 
 // Remember keeps a description for [Known]. It is worth a start of the plugin, so no error is reported.
 func Remember(pin string, d *wire.Description) {
@@ -87,7 +87,7 @@ func Remember(pin string, d *wire.Description) {
 		return
 	}
 	text, err := json.Marshal(d)
-	if err != nil || len(text) > mostDescription {
+	if err != nil || len(text) > maxDescription {
 		return
 	}
 	dir := filepath.Dir(file)

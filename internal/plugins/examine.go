@@ -17,8 +17,8 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// mostStarts is how often a plugin is started to find all faults of its settings: one fault may hide others.
-const mostStarts = 6
+// maxStarts is how often a plugin is started to find all faults of its settings: one fault may hide others.
+const maxStarts = 6
 
 // Examine starts a configured plugin with its settings and returns their faults, each with its setting. The plugin
 // decides: settings that it accepts have no faults. Its description locates the faults and suggests corrections.
@@ -34,7 +34,7 @@ func Examine(ctx context.Context, p config.Provider, pin string) (found []config
 	}
 	var faults, warnings []config.ProviderFault
 	defer func() { found = append(found, warnings...) }()
-	for range mostStarts {
+	for range maxStarts {
 		d, err := Describe(ctx, p, pin)
 		if d != nil && warnings == nil {
 			warnings = Renamed([]string{"settings"}, settings, d.Settings)

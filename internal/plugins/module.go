@@ -65,8 +65,8 @@ func Asks(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostModule {
-		return nil, fmt.Errorf("not a file of at most %d MiB", mostModule>>20)
+	if !info.Mode().IsRegular() || info.Size() > maxModule {
+		return nil, fmt.Errorf("not a file of at most %d MiB", maxModule>>20)
 	}
 	data := make([]byte, info.Size())
 	if _, err := f.ReadAt(data, 0); err != nil {
@@ -106,8 +106,8 @@ func Reach(asks []string) string {
 	return "module of WebAssembly: it has no files, no network, no environment and no clock"
 }
 
-// mostModule is in bytes.
-const mostModule = 1 << 30
+// maxModule is in bytes.
+const maxModule = 1 << 30
 
 var (
 	errModule = errors.New("not a module of WebAssembly")

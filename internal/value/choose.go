@@ -82,7 +82,7 @@ func (w *choice) rest(ctx context.Context) error {
 }
 
 // most is the number of tokens to choose in all; the excess is dropped when the extract is written.
-func (w *choice) most() float64 { return (overshoot+reserve)*float64(w.r.o.Room) + leastReserve }
+func (w *choice) most() float64 { return (overshoot+reserve)*float64(w.r.o.Room) + minReserve }
 
 // eligible reports whether lines of passage p may be chosen: the passage is not kept whole, and no newer version of
 // its rules is to be kept.

@@ -251,8 +251,8 @@ type part struct {
 
 // Bounds of parts. A part that sharedParts names share counts half as much as a rare one.
 const (
-	leastPart   = 3 // bytes
-	mostParts   = 5 // of a name
+	minPart     = 3 // bytes
+	maxParts    = 5 // of a name
 	sharedParts = 30
 )
 
@@ -261,7 +261,7 @@ func (c *Conversation) takeApart(s string) (from int32, count uint8) {
 	from = int32(len(c.termParts))
 	start := 0
 	add := func(end int) {
-		if end-start < leastPart || count == mostParts {
+		if end-start < minPart || count == maxParts {
 			return
 		}
 		n := c.partAt.number(hashFolded(s[start:end]))

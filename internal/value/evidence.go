@@ -48,7 +48,7 @@ type Evidence struct {
 func (m *Model) Evidence(c *Conversation) *Evidence {
 	v := &Evidence{c: c, rarity: make([]uint8, len(c.terms)), odds: make([]float64, len(c.terms))}
 	odds := make([]float32, len(c.terms))
-	parallel.Ranges(len(c.terms), leastValues, func(from, to int) {
+	parallel.Ranges(len(c.terms), minValues, func(from, to int) {
 		var buf Steps
 		for n := from; n < to; n++ {
 			v.rarity[n] = uint8(m.rarity(c.termAt.keys[n]))

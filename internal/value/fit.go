@@ -9,10 +9,10 @@ import (
 const (
 	// overshoot is the share of the room up to which lines are chosen: their estimated cost is mostly too high.
 	overshoot = 1.08
-	// reserve is the additional share that is chosen to fill room left at the end; leastReserve is its minimum in
+	// reserve is the additional share that is chosen to fill room left at the end; minReserve is its minimum in
 	// tokens.
-	reserve      = 0.17
-	leastReserve = 300
+	reserve    = 0.17
+	minReserve = 300
 )
 
 // An extraction is what the first k picks of a choice make.

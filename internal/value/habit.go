@@ -12,7 +12,7 @@ const (
 	habitKnown  = 0.75    // share of them that is the past; the rest is the future
 	habitAfter  = 80      // most messages of the future
 	habitPrior  = 3.0     // uses that weigh as much as the model's estimate for a group
-	leastSide   = 4       // least messages of past and future
+	minSide     = 4       // least messages of past and future
 )
 
 // The families of estimates.
@@ -35,7 +35,7 @@ type habits [estimates][habitGroups]float32
 // nil if either part is too short. Messages must be measured. The cost is bounded.
 func (m *Model) habits(messages []core.Message) *habits {
 	before, after := habitSides(messages)
-	if len(before) < leastSide || len(after) < leastSide {
+	if len(before) < minSide || len(after) < minSide {
 		return nil
 	}
 	from := new(dialog.Reader)

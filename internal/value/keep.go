@@ -34,8 +34,8 @@ func keepNamed(_ context.Context, w *choice) error {
 		}
 	}
 	const (
-		ends     = 0.15 // of the room
-		leastEnd = 40   // tokens that the first and the last line may always have
+		ends   = 0.15 // of the room
+		minEnd = 40   // tokens that the first and the last line may always have
 	)
 	each := ends * (float64(w.r.o.Room) - from) / float64(max(1, open))
 	for p := range w.r.c.Passages {
@@ -44,7 +44,7 @@ func keepNamed(_ context.Context, w *choice) error {
 		}
 		lines := w.r.c.Passages[p].Lines
 		for _, l := range []int{lines.Start, lines.End - 1} {
-			w.takeLine(l, w.spent()+max(each, leastEnd))
+			w.takeLine(l, w.spent()+max(each, minEnd))
 		}
 		w.takeEnds(lines, each)
 		clear(named)
@@ -283,7 +283,7 @@ func keepMedia(_ context.Context, w *choice) error {
 			if m.image() != images || !hidden[m.by.Message] || w.mediaAt[k] != 0 {
 				continue
 			}
-			if left < leastMark {
+			if left < minMark {
 				return nil
 			}
 			left -= mark(w, k, left)
@@ -303,8 +303,8 @@ func mark(w *choice, k int, most float64) float64 {
 	return cost
 }
 
-// leastMark is less than the cost of any mark, in tokens: with less room, none is made.
-const leastMark = 6
+// minMark is less than the cost of any mark, in tokens: with less room, none is made.
+const minMark = 6
 
 // renderMedia writes the marks of message i before passage p that were not written yet, each under the header of its
 // passage.

@@ -268,11 +268,11 @@ var fillers = func() table {
 }()
 
 // A line of more than longLine bytes is divided: a page of prose or of JSON should not be kept or lost as one. Its
-// pieces have leastPiece to mostPiece bytes, a sentence or two.
+// pieces have minPiece to maxPiece bytes, a sentence or two.
 const (
-	longLine   = 320
-	leastPiece = 100
-	mostPiece  = 260
+	longLine = 320
+	minPiece = 100
+	maxPiece = 260
 )
 
 // pieces yields line in pieces that end where a sentence, an object, a clause or a word does, in this order of
@@ -290,12 +290,12 @@ func pieces(line string, yield func(string)) {
 
 func cutAt(line string) int {
 	clause, word := -1, -1
-	for i := leastPiece; i < mostPiece; i++ {
+	for i := minPiece; i < maxPiece; i++ {
 		switch b, next := line[i-1], line[i]; {
 		case (b == '.' || b == '!' || b == '?' || b == ';') && next == ' ', b == '}' && next == ',', b == '>' && next == '<', b == 'n' && line[i-2] == '\\':
 			return i
 		case b == ',' || b == '}' || b == ']':
-			if clause < 0 || i < mostPiece*3/4 {
+			if clause < 0 || i < maxPiece*3/4 {
 				clause = i
 			}
 		case b == ' ':
@@ -308,8 +308,8 @@ func cutAt(line string) int {
 	case word > 0:
 		return word
 	}
-	cut := mostPiece
-	for cut > leastPiece && !utf8.RuneStart(line[cut]) {
+	cut := maxPiece
+	for cut > minPiece && !utf8.RuneStart(line[cut]) {
 		cut--
 	}
 	return cut

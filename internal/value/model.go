@@ -153,7 +153,7 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 		}
 	})
 	more := make([]float32, len(c.Lines))
-	parallel.Ranges(len(c.Lines), leastValues, func(from, to int) {
+	parallel.Ranges(len(c.Lines), minValues, func(from, to int) {
 		var some [64][lineSize]float32
 		for ; from < to; from += len(some) {
 			of := some[:min(len(some), to-from)]
@@ -190,8 +190,8 @@ func (m *Model) Estimate(c *Conversation) *Estimate {
 	return e
 }
 
-// leastValues is the number of values that justifies a goroutine.
-const leastValues = 512
+// minValues is the number of values that justifies a goroutine.
+const minValues = 512
 
 // inOrder yields n values in order. Work computes them concurrently, by ranges, and writes those that are not 0.
 func inOrder(n int, work func(from, to int, values []float64), yield func(n int, v float64)) {
@@ -199,7 +199,7 @@ func inOrder(n int, work func(from, to int, values []float64), yield func(n int,
 	for start := 0; start < n; start += len(values) {
 		values := values[:min(len(values), n-start)]
 		clear(values)
-		parallel.Ranges(len(values), leastValues, func(from, to int) { work(start+from, start+to, values[from:to]) })
+		parallel.Ranges(len(values), minValues, func(from, to int) { work(start+from, start+to, values[from:to]) })
 		for i, v := range values {
 			yield(start+i, v)
 		}

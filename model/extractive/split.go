@@ -22,9 +22,9 @@ const (
 	// of a program, or a list without full stops.
 	shortest = 12
 	longest  = 400
-	// mostLines are the sentences read of one text: of a log, only its two ends are worth
+	// maxLines are the sentences read of one text: of a log, only its two ends are worth
 	// rating.
-	mostLines = 400
+	maxLines = 400
 )
 
 // split returns the sentences of messages. Results of tools are read by line, because that is how programs write;
@@ -67,9 +67,9 @@ func addText(all []sentence, text string, role core.Role, message int) []sentenc
 			one = cut(one)
 			all = append(all, sentence{text: one, role: role, message: message, cost: cost(one) + 2})
 		}
-		if n := len(all) - begun; n > 2*mostLines { // keep the head, and make room for the tail
-			copy(all[begun+mostLines/2:], all[len(all)-mostLines:])
-			all = all[:begun+mostLines/2+mostLines]
+		if n := len(all) - begun; n > 2*maxLines { // keep the head, and make room for the tail
+			copy(all[begun+maxLines/2:], all[len(all)-maxLines:])
+			all = all[:begun+maxLines/2+maxLines]
 		}
 	}
 	return all

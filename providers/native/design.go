@@ -65,9 +65,9 @@ func (p *Provider) design(req *core.Request, t *task, window int) (*design, erro
 			return d, nil
 		}
 	}
-	d.output = min(t.tokens, max(d.limit/8, leastGain))
+	d.output = min(t.tokens, max(d.limit/8, minGain))
 	d.batch = (d.limit - p.promptOverhead(req, t) - mergeOverhead(req.Counter)) / (d.most() + partHeading)
-	if d.batch < 2 || room < leastPart {
+	if d.batch < 2 || room < minPart {
 		if p.gen.Info().Window == 0 {
 			// The window was a guess, and a bad one. The model will report its limit.
 			d.parts = [][]core.Message{shaped}
@@ -85,7 +85,7 @@ func (d *design) most() int { return d.output * 5 / 4 }
 const (
 	partHeading = 16  // tokens of the words above a part's summary
 	partNote    = 100 // tokens of the instructions about the part that the model reads
-	leastPart   = 512 // tokens below which reading in parts says nothing
+	minPart     = 512 // tokens below which reading in parts says nothing
 )
 
 func nameOf(g model.Generator) string {

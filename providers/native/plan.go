@@ -10,9 +10,9 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// leastGain is, in tokens, the least size of movable messages that is worth a summary, and the least room for
+// minGain is, in tokens, the least size of movable messages that is worth a summary, and the least room for
 // one. Nothing useful is said in less.
-const leastGain = 64
+const minGain = 64
 
 // A plan says which messages of a request stay and which are summarized. It is made before
 // anything is spent.
@@ -60,17 +60,17 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 	floor := p.kept()
 	movable := p.before - floor
 	switch {
-	case movable < leastGain,
+	case movable < minGain,
 		req.Tokens() <= req.Budget.Target && req.Trigger != core.TriggerManual,
 		req.Tokens() <= req.Budget.Limit && p.settled(c):
 		return nil, nil
 	}
 	p.room = req.Budget.Room()
-	if asked > 0 && floor+max(leastGain, min(c.MaxOutput, movable, p.room)/8) > p.room || floor+leastGain > p.room {
+	if asked > 0 && floor+max(minGain, min(c.MaxOutput, movable, p.room)/8) > p.room || floor+minGain > p.room {
 		// Messages that must stay may exceed the target, but not the limit.
 		p.room = req.Budget.Limit - req.Budget.Overhead
 	}
-	if floor+leastGain > p.room {
+	if floor+minGain > p.room {
 		why := ""
 		if asked > 0 {
 			why = fmt.Sprintf(", %s of them the user's request, which has no answer yet", size.Group(asked))
@@ -91,7 +91,7 @@ func newPlan(req *core.Request, c *settings) (*plan, error) {
 	if len(p.sections) == 0 {
 		return nil, nil
 	}
-	p.text = max(min(c.MaxOutput, text/len(p.sections)), min(leastGain, c.MaxOutput))
+	p.text = max(min(c.MaxOutput, text/len(p.sections)), min(minGain, c.MaxOutput))
 	return p, nil
 }
 

@@ -99,7 +99,7 @@ func wordsBlock(counter core.Counter, words []string, budget int) (block string,
 	entries := make([]string, len(words))
 	take := func(i, room int) int {
 		entry, n := dialog.Entry(words[i]), sizes[i]
-		if n > room && room >= leastGain {
+		if n > room && room >= minGain {
 			// Texts differ in bytes per token; a smaller try follows one that was too large.
 			for keep := len(words[i]) * room / n; n > room && keep > 0; keep = keep * 3 / 4 {
 				entry = dialog.Entry(clip(words[i], keep))

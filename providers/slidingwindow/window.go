@@ -35,8 +35,8 @@ func newWindow(req *core.Request) *window {
 	for k := range fixed {
 		w.groups[k] = group{FixedGroup: &fixed[k], keep: fixed[k].Pinned}
 	}
-	const mostNamed, share = 8, 200 // a name takes some ten tokens
-	w.named = max(0, min(mostNamed, req.Budget.Room()/share))
+	const maxNamed, share = 8, 200 // a name takes some ten tokens
+	w.named = max(0, min(maxNamed, req.Budget.Room()/share))
 	if w.reserve(); w.left() < 0 { // the limit has no room for names
 		w.named = 0
 		w.reserve()
@@ -52,8 +52,8 @@ func (w *window) allow(extra int) {
 	w.room = max(w.req.Budget.Room(), min(most, extra-w.left()))
 }
 
-// mostMarker is above the tokens of any marker that is made here.
-const mostMarker = 256
+// maxMarker is above the tokens of any marker that is made here.
+const maxMarker = 256
 
 // reserve sets the room, and in it that for the largest marker that can be needed, or that an earlier run has left.
 func (w *window) reserve() {
@@ -62,7 +62,7 @@ func (w *window) reserve() {
 		m := &w.req.Messages[i]
 		all.add(m)
 		if m.Kind == core.KindMarker {
-			left = max(left, min(m.Tokens, mostMarker))
+			left = max(left, min(m.Tokens, maxMarker))
 		}
 	}
 	all.messages = max(all.messages, 2)                                                            // the plural is the longer

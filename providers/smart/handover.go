@@ -129,8 +129,8 @@ type writing struct {
 	err error // why there is no model
 }
 
-// leastAccount is the size in tokens below which an account says nothing.
-const leastAccount = 100
+// minAccount is the size in tokens below which an account says nothing.
+const minAccount = 100
 
 // run puts an account at the head of the conversation, in the place of the one that is there.
 func (a *writing) run(ctx context.Context, w *work) error {
@@ -149,7 +149,7 @@ func (a *writing) run(ctx context.Context, w *work) error {
 		}
 	}
 	largest := min(2*a.c.Tokens, int(a.c.Share*float64(w.room)))
-	if room := a.room(w, nil, largest); room < leastAccount {
+	if room := a.room(w, nil, largest); room < minAccount {
 		return fmt.Errorf("no room for an account: %s tokens", numbers.Group(max(room, 0)))
 	}
 	former, at := formerAccount(w)
@@ -224,11 +224,11 @@ func formerAccount(w *work) (former *account.Account, at int) {
 	return nil, -1
 }
 
-// markedMessages is how many of the newest messages are marked by their content, and leastMarked the least size
+// markedMessages is how many of the newest messages are marked by their content, and minMarked the least size
 // of it in bytes.
 const (
 	markedMessages = 3
-	leastMarked    = 60
+	minMarked      = 60
 )
 
 // contentMarks returns marks of the content of the newest messages, for formats in which messages have other
@@ -249,11 +249,11 @@ func contentMarks(w *work) []string {
 func contentMark(p core.Part) string {
 	switch p := p.(type) {
 	case core.Text:
-		if len(p) < leastMarked || account.Is(string(p)) {
+		if len(p) < minMarked || account.Is(string(p)) {
 			return ""
 		}
 	case core.ToolCall:
-		if len(p.Args) < leastMarked {
+		if len(p.Args) < minMarked {
 			return ""
 		}
 	case core.ToolResult, core.Image:
@@ -398,7 +398,7 @@ func (a *writing) prompts(w *work, former *account.Account, from, largest int) (
 		}
 	}
 	limit -= promptTokens(w, about("")(former)) + room(nil)
-	if limit < leastPart {
+	if limit < minPart {
 		return nil, fmt.Errorf("the window of the model is too small: %s tokens", numbers.Group(window))
 	}
 	var parts []string
@@ -418,5 +418,5 @@ func (a *writing) prompts(w *work, former *account.Account, from, largest int) (
 	return out, nil
 }
 
-// leastPart is the size in tokens of the smallest part that is worth a call.
-const leastPart = 512
+// minPart is the size in tokens of the smallest part that is worth a call.
+const minPart = 512

@@ -34,8 +34,8 @@ import (
 //go:embed recipe.tsv
 var builtin string
 
-// mostBytes is the largest session that is written.
-const mostBytes = 64 << 20
+// maxBytes is the largest session that is written.
+const maxBytes = 64 << 20
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -232,7 +232,7 @@ func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &limited{Buffer: &stdout, left: mostBytes}, &limited{Buffer: &stderr, left: 4096}
+	cmd.Stdout, cmd.Stderr = &limited{Buffer: &stdout, left: maxBytes}, &limited{Buffer: &stderr, left: 4096}
 	if err := cmd.Run(); err != nil {
 		if line, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n"); line != "" {
 			return nil, fmt.Errorf("git %s: %s", args[0], line)

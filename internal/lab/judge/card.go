@@ -204,8 +204,8 @@ var forging = []string{
 	"keep-words", "keep-role", "new-role", "keep-system", "keep-calls", "keep-reasoning", "known-ids", "declared-abilities",
 }
 
-// leastOwn is the least share of the saving for which a plugin counts as doing something.
-const leastOwn = 0.05
+// minOwn is the least share of the saving for which a plugin counts as doing something.
+const minOwn = 0.05
 
 // conclude gives the verdict.
 func (c *Card) conclude(w *Watch) {
@@ -241,7 +241,7 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 		return verdictBreaks, c.Conformance.Stopped
 	case r.Acted == 0:
 		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations; what was saved, truncation saved", r.Calls)
-	case own != nil && own.Mean < leastOwn:
+	case own != nil && own.Mean < minOwn:
 		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
 	case r.Truncated == r.Acted:
 		return verdictTruncates, fmt.Sprintf("each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)

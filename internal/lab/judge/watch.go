@@ -164,8 +164,8 @@ func (c *call) broke() bool {
 	return c.err != nil && len(c.faults) == 0 && !errors.Is(c.err, core.ErrUnavailable) && !errors.Is(c.err, errors.ErrUnsupported)
 }
 
-// mostMarker is the most tokens of a message that only says that others are hidden.
-const mostMarker = 60
+// maxMarker is the most tokens of a message that only says that others are hidden.
+const maxMarker = 60
 
 // whatWasDone reports whether a valid result changes the conversation, and whether it is a truncation: one run of messages is hidden,
 // except for those that must stay, and nothing is left of them.
@@ -192,7 +192,7 @@ func whatWasDone(req *core.Request, res *core.Result) (acted, truncated bool) {
 		}
 	}
 	acted = first >= 0 || rewritten || inserted > 0
-	if first < 0 || rewritten || inserted > mostMarker {
+	if first < 0 || rewritten || inserted > maxMarker {
 		return acted, false
 	}
 	for i := first; i <= last; i++ {

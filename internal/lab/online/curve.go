@@ -20,14 +20,14 @@ type Point struct {
 	Epoch   bool      `json:"epoch,omitempty"` // the first turn with a new condensation
 }
 
-// mostPoints is the number of points kept of a conversation. A longer conversation loses every second point that is no epoch.
-const mostPoints = 240
+// maxPoints is the number of points kept of a conversation. A longer conversation loses every second point that is no epoch.
+const maxPoints = 240
 
 // point adds a turn to the curve.
 func (c *Evidence) point(t *live.Turn) {
 	c.Window, c.DueAt = t.Window, t.DueAt
 	c.Curve = append(c.Curve, Point{Time: t.Time, History: t.History, Sent: t.Tokens, Saved: c.Saved, Epoch: t.Epoch != nil})
-	if len(c.Curve) > mostPoints {
+	if len(c.Curve) > maxPoints {
 		last, n := len(c.Curve)-1, -1
 		c.Curve = slices.DeleteFunc(slices.Clone(c.Curve), func(p Point) bool {
 			n++

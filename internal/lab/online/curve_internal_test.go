@@ -24,7 +24,7 @@ func TestCurveIsBoundedAndKeepsEpochs(t *testing.T) {
 			c.Epochs = append(c.Epochs, &Epoch{Epoch: e})
 		}
 		c.point(turn)
-		if len(c.Curve) > mostPoints {
+		if len(c.Curve) > maxPoints {
 			t.Fatalf("%d points after %d turns", len(c.Curve), i+1)
 		}
 	}

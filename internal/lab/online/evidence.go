@@ -28,7 +28,7 @@ type Evidence struct {
 	Tokens   int       `json:"tokens"`   // tokens sent in the last turn
 	Window   int       `json:"window,omitempty"`
 	DueAt    int       `json:"due_at,omitempty"` // tokens at which it is condensed at the latest
-	Curve    []Point   `json:"curve,omitempty"`  // of its turns, at most mostPoints
+	Curve    []Point   `json:"curve,omitempty"`  // of its turns, at most maxPoints
 	// The vendor's counts for all turns, in tokens and US dollars.
 	Input    int      `json:"input"`
 	Read     int      `json:"cache_read"`
@@ -233,8 +233,8 @@ func (e *Epoch) merged(o *Epoch) *Epoch {
 // api is the API name of evidence records in the store.
 const api = "evidence"
 
-// mostStored is how many conversations [Stored] reads.
-const mostStored = 100_000
+// maxStored is how many conversations [Stored] reads.
+const maxStored = 100_000
 
 // Stored returns the measurements of all gateways that use the store at an address, as far as the store still has
 // them.
@@ -244,7 +244,7 @@ func Stored(ctx context.Context, address string) ([]*Evidence, error) {
 		return nil, err
 	}
 	defer db.Close() //nolint:errcheck // it was only read
-	found, err := stored(ctx, db, time.Time{}, mostStored)
+	found, err := stored(ctx, db, time.Time{}, maxStored)
 	if err != nil {
 		return nil, err
 	}

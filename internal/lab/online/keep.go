@@ -16,7 +16,7 @@ const (
 	tick        = time.Minute
 	allOver     = time.Hour       // interval of reading everything again, to notice deletions
 	slack       = 5 * time.Minute // tolerance for differences between clocks and for open transactions
-	mostOthers  = 1000            // conversations of other processes that are shown
+	maxOthers   = 1000            // conversations of other processes that are shown
 	lastWrite   = 5 * time.Second // at the end
 	firstSource = 8               // characters that tell processes apart
 )
@@ -49,7 +49,7 @@ func (w *Watch) keeping(ctx context.Context) {
 // load reads evidence that other processes have written since a time. The zero time means all: then evidence that is
 // no longer in the store is dropped.
 func (w *Watch) load(ctx context.Context, since time.Time) bool {
-	found, err := stored(ctx, w.store, since, mostOthers)
+	found, err := stored(ctx, w.store, since, maxOthers)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.log.WarnContext(ctx, "measurements of other gateways could not be read", "err", err)
@@ -122,7 +122,7 @@ func (w *Watch) all() []*Evidence {
 		all = append(all, c)
 	}
 	all = merge(all)
-	return slices.Clip(all[:min(len(all), mostOthers)])
+	return slices.Clip(all[:min(len(all), maxOthers)])
 }
 
 // find returns all gateways' record of a conversation, nil if there is none. The caller holds w.mu.

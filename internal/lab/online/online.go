@@ -17,8 +17,8 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-// mostConversations are in memory.
-const mostConversations = 500
+// maxConversations are in memory.
+const maxConversations = 500
 
 // A Watch is a [live.Watcher]. It is safe for concurrent use.
 type Watch struct {
@@ -165,7 +165,7 @@ func (w *Watch) Later(id string, began time.Time, f live.Finding) {
 
 // forgetOldest makes room for a conversation.
 func (w *Watch) forgetOldest() {
-	if len(w.conversations) < mostConversations {
+	if len(w.conversations) < maxConversations {
 		return
 	}
 	var oldest *conversation

@@ -165,8 +165,8 @@ type epochDetail struct {
 
 // How many conversations and epochs the tables of the overview have, and how many conversations it shows with their curves.
 const (
-	mostRows  = 50
-	mostCards = 4
+	maxRows  = 50
+	maxCards = 4
 )
 
 func (w *Watch) overview(stats live.Stats) any {
@@ -186,12 +186,12 @@ func (w *Watch) overview(stats live.Stats) any {
 	}
 	var epochs []epochRow
 	for _, c := range all {
-		if len(p.Cards) < mostCards {
+		if len(p.Cards) < maxCards {
 			link := w.links + "conversations/" + c.ID
 			p.Cards = append(p.Cards, card{Evidence: c, Link: link, Size: c.filled(), Worth: usd(c.Saved), Curve: c.curve(link)})
 		}
 		p.Tenants = p.Tenants || c.Tenant != ""
-		if len(p.Conversations) < mostRows {
+		if len(p.Conversations) < maxRows {
 			row := conversationRow{Evidence: c, Link: w.links + "conversations/" + c.ID, Epochs: len(c.Epochs), CacheShare: "–", Worth: worth(c.Saved, c.Observe)}
 			if n := len(c.Epochs); n > 0 {
 				row.Truth = c.Epochs[n-1].Truth
@@ -206,7 +206,7 @@ func (w *Watch) overview(stats live.Stats) any {
 		}
 	}
 	slices.SortStableFunc(epochs, func(a, b epochRow) int { return b.Time.Compare(a.Time) })
-	p.Epochs = epochs[:min(len(epochs), mostRows)]
+	p.Epochs = epochs[:min(len(epochs), maxRows)]
 	return p
 }
 

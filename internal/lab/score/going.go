@@ -44,9 +44,9 @@ const (
 	anchorMessages = 120 // after the cut, in which edits are read
 	anchorBytes    = 14  // a shorter line is in many files
 	fewestAnchors  = 5
-	leastRun       = 5 // lines of a result that can be read without their neighbours
-	// mostHistory bounds the compressor's history. 8 MiB is the largest window that decoders must support (RFC 8878).
-	mostHistory = 8 << 20
+	minRun         = 5 // lines of a result that can be read without their neighbours
+	// maxHistory bounds the compressor's history. 8 MiB is the largest window that decoders must support (RFC 8878).
+	maxHistory = 8 << 20
 )
 
 // A going holds the data of a cut that does not depend on the view.
@@ -113,7 +113,7 @@ func historyOf(messages []core.Message) []byte {
 		blocks(messages[i].Parts, func(_ int, text string) { b.WriteString(text + "\n") })
 	}
 	text := b.String()
-	return []byte(text[max(0, len(text)-mostHistory):])
+	return []byte(text[max(0, len(text)-maxHistory):])
 }
 
 // sizes are those that compressed has returned, by the checksums of text and history: a strategy that is run again mostly leaves the same
@@ -123,7 +123,7 @@ var (
 	sizes     = map[[2 * sha256.Size]byte]int{}
 )
 
-const mostSizes = 10_000
+const maxSizes = 10_000
 
 // compressed returns the size in bytes of text, compressed by zstd with history before it.
 func compressed(text, history []byte) int {
@@ -139,7 +139,7 @@ func compressed(text, history []byte) int {
 	size = compress(text, history)
 	sizesLock.Lock()
 	defer sizesLock.Unlock()
-	if len(sizes) >= mostSizes {
+	if len(sizes) >= maxSizes {
 		clear(sizes)
 	}
 	sizes[key] = size
@@ -159,7 +159,7 @@ func compress(text, history []byte) int {
 	w, _ := compressors.Get().(*zstd.Encoder)
 	var err error
 	if w == nil {
-		w, err = zstd.NewWriter(&size, append(slices.Clone(compression), zstd.WithEncoderDictRaw(1, history), zstd.WithWindowSize(mostHistory))...)
+		w, err = zstd.NewWriter(&size, append(slices.Clone(compression), zstd.WithEncoderDictRaw(1, history), zstd.WithWindowSize(maxHistory))...)
 	} else {
 		err = w.ResetWithOptions(&size, zstd.WithEncoderDictRaw(1, history))
 	}
@@ -372,7 +372,7 @@ func (s *Scorer) legible(view []core.Message) Share {
 			end := func() {
 				if run > 0 {
 					out.Needed += float64(run)
-					if run >= leastRun || first && p.lines[last].last {
+					if run >= minRun || first && p.lines[last].last {
 						out.Kept += float64(run)
 					}
 				}

@@ -227,7 +227,7 @@ func Cuts(s *Session, c core.Counter) []Cut {
 const (
 	LongResult       = 8000 // tokens
 	TurnsAfterResult = 5
-	mostResults      = 12 // of a session
+	maxResults       = 12 // of a session
 )
 
 // ResultCuts returns a cut after each of the first twelve results of s with more than [LongResult] tokens. The cut's
@@ -248,7 +248,7 @@ func ResultCuts(s *Session) []Cut {
 			}
 		}
 		left := turnsFrom(turns, i)
-		if results != 1 || 10*bytes < 9*core.ContentBytes(m.Parts...) || m.Tokens <= LongResult || left < TurnsAfterResult || i == 0 || len(out) == mostResults {
+		if results != 1 || 10*bytes < 9*core.ContentBytes(m.Parts...) || m.Tokens <= LongResult || left < TurnsAfterResult || i == 0 || len(out) == maxResults {
 			continue
 		}
 		call := i - 1

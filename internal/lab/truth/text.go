@@ -271,7 +271,7 @@ func (h *History) claimed(m *core.Message) iter.Seq[string] {
 							continue
 						}
 					}
-					if users && len(wordsOf(line)) >= leastClaim && !yield(line) {
+					if users && len(wordsOf(line)) >= minClaim && !yield(line) {
 						return
 					}
 				}
@@ -292,5 +292,5 @@ func closed(s string) bool {
 	return !strings.HasPrefix(strings.TrimSpace(s), "<") || strings.Contains(s, "</"+name+">")
 }
 
-// leastClaim is the number of words of a line whose author can be told.
-const leastClaim = 4
+// minClaim is the number of words of a line whose author can be told.
+const minClaim = 4

@@ -21,8 +21,8 @@ type Report struct {
 	Examples []string `json:"-"` // of each, a few: text of the conversation
 }
 
-// mostExamples is the number of examples of each kind.
-const mostExamples = 3
+// maxExamples is the number of examples of each kind.
+const maxExamples = 3
 
 // A History is what views of it are held against. It is safe for concurrent use.
 type History struct {
@@ -127,7 +127,7 @@ func (m *measure) example(kind, what string) {
 	if m.found == nil {
 		m.found = map[string]int{}
 	}
-	if m.found[kind]++; m.found[kind] <= mostExamples {
+	if m.found[kind]++; m.found[kind] <= maxExamples {
 		const long = 120
 		if len(what) > long {
 			what = strings.ToValidUTF8(what[:long], "") + "…"

@@ -110,16 +110,16 @@ type LastEpoch struct {
 	Truth *epoch.Truth `json:"truth,omitempty"`
 }
 
-// mostListed is how many records of each API are read for a list.
-const mostListed = 2000
+// maxListed is how many records of each API are read for a list.
+const maxListed = 2000
 
-// Conversations returns the conversations used since a time, the latest first, at most mostListed records of each API.
+// Conversations returns the conversations used since a time, the latest first, at most maxListed records of each API.
 // The error is the store's.
 func (d *Controller) Conversations(ctx context.Context, since time.Time) ([]*Conversation, error) {
 	byFamily, controls := map[string]*Conversation{}, map[string]*session.Control{}
 	for _, api := range wire.APIs {
 		for _, name := range []string{string(api), string(api) + session.Observed} {
-			records, err := d.store.Since(ctx, name, since, mostListed)
+			records, err := d.store.Since(ctx, name, since, maxListed)
 			if err != nil {
 				return nil, err
 			}
@@ -280,8 +280,8 @@ func (d *Controller) change(ctx context.Context, c *Conversation, f func(*sessio
 
 // Bounds of orders: each one costs a write of the vendor's cache, and what it removes the model lacks.
 const (
-	leastTarget = 10.0        // percent of the window
-	leastPause  = time.Minute // between two condensations by order
+	minTarget = 10.0        // percent of the window
+	minPause  = time.Minute // between two condensations by order
 )
 
 // Now orders a condensation before the next request, with the profile, provider and target of o. It replaces an order
@@ -292,15 +292,15 @@ func (d *Controller) Now(ctx context.Context, c *Conversation, o session.Order) 
 		return errors.New("the target is a number of tokens, or percent of the window below 100")
 	case o.Tokens > 0 && c.Window > 0 && o.Tokens >= c.Window:
 		return fmt.Errorf("the target is %d tokens, and the window has %d", o.Tokens, c.Window)
-	case o.Percent > 0 && o.Percent < leastTarget:
-		return fmt.Errorf("the target is %v%% of the window, and at least %v%% are kept", o.Percent, leastTarget)
-	case o.Tokens > 0 && float64(o.Tokens) < leastTarget/100*float64(c.Window):
-		return fmt.Errorf("the target is %d tokens, and at least %v%% of the window of %d are kept", o.Tokens, leastTarget, c.Window)
+	case o.Percent > 0 && o.Percent < minTarget:
+		return fmt.Errorf("the target is %v%% of the window, and at least %v%% are kept", o.Percent, minTarget)
+	case o.Tokens > 0 && float64(o.Tokens) < minTarget/100*float64(c.Window):
+		return fmt.Errorf("the target is %d tokens, and at least %v%% of the window of %d are kept", o.Tokens, minTarget, c.Window)
 	}
 	o = session.Order{Do: session.OrderNow, Profile: o.Profile, Provider: o.Provider, Tokens: o.Tokens, Percent: o.Percent}
 	return d.change(ctx, c, func(all *session.Control) error {
 		if l := all.Last; l != nil && l.Changed && l.Do == session.OrderNow {
-			if left := leastPause - d.now().Sub(l.Done); left > 0 && left <= leastPause {
+			if left := minPause - d.now().Sub(l.Done); left > 0 && left <= minPause {
 				return fmt.Errorf("it was condensed by order just now: undo that, or order it again in %s", left.Round(time.Second))
 			}
 		}
@@ -362,12 +362,12 @@ func (d *Controller) Pause(ctx context.Context, c *Conversation, on bool) error 
 	return d.change(ctx, c, func(all *session.Control) error { all.Paused = on; return nil })
 }
 
-// mostProtections limits the protections of a conversation. Texts have shortestText to longestText bytes: a shorter one
+// maxProtections limits the protections of a conversation. Texts have shortestText to longestText bytes: a shorter one
 // would protect almost every message.
 const (
-	mostProtections = 200
-	shortestText    = 3
-	LongestText     = 64 << 10
+	maxProtections = 200
+	shortestText   = 3
+	LongestText    = 64 << 10
 )
 
 // Protect keeps content verbatim in all later epochs: the messages that contain a text, or the message with a number.
@@ -401,8 +401,8 @@ func (d *Controller) Protect(ctx context.Context, c *Conversation, p session.Pro
 		case !on:
 			all.Protections = slices.DeleteFunc(all.Protections, same)
 		case known:
-		case len(all.Protections) >= mostProtections:
-			return fmt.Errorf("a conversation has at most %d protections", mostProtections)
+		case len(all.Protections) >= maxProtections:
+			return fmt.Errorf("a conversation has at most %d protections", maxProtections)
 		default:
 			all.Protections = append(all.Protections, p)
 		}

@@ -167,7 +167,7 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 		return nil, err
 	}
 	if d.Used > 0 && j.Tokens > 0 { // converted to the host's count
-		ratio := min(max(float64(d.Used)/float64(j.Tokens), leastRatio), mostRatio)
+		ratio := min(max(float64(d.Used)/float64(j.Tokens), minRatio), maxRatio)
 		t.Window, t.MaxOutput, t.Target = int(ratio*float64(t.Window)), int(math.Ceil(ratio*float64(t.MaxOutput))), int(ratio*float64(j.Target))
 	}
 	if j.Forced { // the host may count fewer tokens and see no reason to condense; the vendor's count decides
@@ -230,7 +230,7 @@ func (j *Job) prepared(doc *codec.File, report *condense.Report) (*Prepared, err
 }
 
 // Bounds of the ratio of the host's count to the vendor's. Outside of them the two did not count the same text.
-const leastRatio, mostRatio = 0.2, 5
+const minRatio, maxRatio = 0.2, 5
 
 // A Maker is the provider that made a view, and the reason if another one should have made it.
 type Maker struct {

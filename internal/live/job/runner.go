@@ -25,8 +25,8 @@ const (
 	// LongestWait is how long a request that the vendor would refuse waits for its turn, apart from the deadline of its
 	// condensation. Agents wait longer than a minute.
 	LongestWait = 50 * time.Second
-	// leastTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
-	leastTurns = 2
+	// minTurns is the number of simultaneous condensations for waiting requests on machines with fewer processors.
+	minTurns = 2
 	// waitersAtOnce is the number if their chains wait for another process. Their memory has its own limit: that of the bodies.
 	waitersAtOnce = 16
 	// usualDeadline is the least time that truncation gets.
@@ -117,7 +117,7 @@ func (l *Learned) first() string {
 var ErrQueue = errors.New("too many condensations at the same time")
 
 // turnsAtOnce limits the simultaneous condensations that compute: more would only slow down all of them.
-func turnsAtOnce() int64 { return int64(max(leastTurns, runtime.GOMAXPROCS(0))) }
+func turnsAtOnce() int64 { return int64(max(minTurns, runtime.GOMAXPROCS(0))) }
 
 // computes is the weight of one of them: so many that wait are admitted in place of turnsAtOnce that compute.
 func computes() int64 { return max(waitersAtOnce, turnsAtOnce()) }

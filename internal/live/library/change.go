@@ -129,7 +129,7 @@ func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
 
 // Limits of the memory of recalls.
 const (
-	mostPasses = 1 << 14 // number of handles
+	maxPasses  = 1 << 14 // number of handles
 	LongestTag = 80      // bytes
 )
 
@@ -143,7 +143,7 @@ type Passes struct {
 func (p *Passes) Add(of map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of == nil || len(p.of) > mostPasses {
+	if p.of == nil || len(p.of) > maxPasses {
 		p.of = map[string]string{}
 	}
 	for handle, pass := range of {

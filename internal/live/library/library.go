@@ -344,7 +344,7 @@ type shelved struct {
 	set  *keptSet
 }
 
-const mostShelved = 16 << 20 // bytes of originals; parsed sets take several times as much memory
+const maxShelved = 16 << 20 // bytes of originals; parsed sets take several times as much memory
 
 func (s *shelf) get(name setName, n int) *keptSet {
 	s.mu.Lock()
@@ -368,7 +368,7 @@ func (s *shelf) put(name setName, k *keptSet) {
 		for _, o := range h.set.originals {
 			size += len(o.Data)
 		}
-		if size > mostShelved {
+		if size > maxShelved {
 			clear(s.sets[i:])
 			s.sets = s.sets[:i]
 			return
@@ -405,8 +405,8 @@ func (l *Library) FindAnywhere(ctx context.Context, reader string, r recall.Ref)
 
 // Limits of the search for content onward from a handle, or by a number.
 const (
-	mostRecords = 64
-	mostSets    = 8 // sets that are read
+	maxRecords = 64
+	maxSets    = 8 // sets that are read
 )
 
 // promised looks up an onward ref in the views sent to reader, newest first, preferring session; nil if no view has it.
@@ -415,9 +415,9 @@ func (l *Library) promised(ctx context.Context, reader, session string, r recall
 	if !r.Onward {
 		return nil, nil
 	}
-	found, err := l.store.Readable(ctx, reader, session, r.String(), mostRecords)
+	found, err := l.store.Readable(ctx, reader, session, r.String(), maxRecords)
 	if err == nil && len(found) == 0 && session != "" {
-		found, err = l.store.Readable(ctx, reader, "", r.String(), mostRecords)
+		found, err = l.store.Readable(ctx, reader, "", r.String(), maxRecords)
 	}
 	if err != nil {
 		return nil, err
@@ -425,7 +425,7 @@ func (l *Library) promised(ctx context.Context, reader, session string, r recall
 	var pieces []recall.Piece
 	done, sets, there := map[store.Key]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range found {
-		if f.Key.Session != "" && done[f.Key] || sets[f.Set] || len(sets) == mostSets {
+		if f.Key.Session != "" && done[f.Key] || sets[f.Set] || len(sets) == maxSets {
 			continue
 		}
 		done[f.Key], sets[f.Set] = true, true

@@ -21,7 +21,7 @@ func (l *Library) Numbers(ctx context.Context, reader, session, key string) (*re
 	if key != "" {
 		session = "" // a key can be from another one
 	}
-	found, err := l.store.Readable(ctx, reader, session, "", 16*mostRecords)
+	found, err := l.store.Readable(ctx, reader, session, "", 16*maxRecords)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (l *Library) Numbers(ctx context.Context, reader, session, key string) (*re
 	})
 	slices.SortStableFunc(found, func(a, b store.Record) int { return older[a.Set] - older[b.Set] })
 	var all []numbered
-	for _, r := range found[:min(len(found), mostSets)] {
+	for _, r := range found[:min(len(found), maxSets)] {
 		kept, err := l.store.Kept(ctx, r.Key.Tenant, r.Set)
 		if err != nil {
 			return nil, err

@@ -167,8 +167,8 @@ const (
 	Compacted             // the client went back to before every epoch, or has shortened its history: nothing is replaced
 )
 
-// mostStates limits the states that Follow looks at. It uses the first ones, so callers should pass the latest first.
-const mostStates = 256
+// maxStates limits the states that Follow looks at. It uses the first ones, so callers should pass the latest first.
+const maxStates = 256
 
 // Follow returns the state that request r continues. Candidates are states whose epoch replaces only messages that r
 // has. The best has the most messages in common with r; among equals, the most recently used one. The result belongs
@@ -178,7 +178,7 @@ const mostStates = 256
 func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind) {
 	var best *State
 	longest, lost := 0, 0
-	for _, s := range states[:min(len(states), mostStates)] {
+	for _, s := range states[:min(len(states), maxStates)] {
 		n := s.shared(rolling)
 		if !s.Epoch.covers(rolling) {
 			lost = max(lost, n)
@@ -190,14 +190,14 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 	}
 	// The next answer in r must be to a request of the chosen state, so a state that sent such a request is preferred,
 	// whatever its epoch. If no state did, branches with another epoch are no better; nor if the chosen one did, too.
-	for _, s := range states[:min(len(states), mostStates)] {
+	for _, s := range states[:min(len(states), maxStates)] {
 		if best != nil && !best.ended(rolling, longest) && !slices.Contains(best.Doubts, rolling[longest-1]) && s.ended(rolling, longest) && s.Epoch.covers(rolling) && (longest < len(rolling) || s.Epoch.same(best.Epoch)) {
 			best = s
 		}
 	}
 	kind := Continue
 	if best == nil || longest < len(best.Rolling) && longest < len(rolling) {
-		if again := moved(states[:min(len(states), mostStates)], best, r, rolling); again != nil {
+		if again := moved(states[:min(len(states), maxStates)], best, r, rolling); again != nil {
 			return again, Fork
 		}
 	}
@@ -247,7 +247,7 @@ func (s *State) doubt(states []*State, rolling []wire.Hash, from int) {
 				continue
 			}
 			if at := slices.Index(s.Ends, t.Ends[i]); at >= 0 && at < len(s.Lengths) {
-				s.Doubts = append(slices.Clone(s.Doubts[max(0, len(s.Doubts)-mostEnds+1):]), t.Ends[i])
+				s.Doubts = append(slices.Clone(s.Doubts[max(0, len(s.Doubts)-maxEnds+1):]), t.Ends[i])
 				s.Ends, s.Lengths = slices.Delete(slices.Clone(s.Ends), at, at+1), slices.Delete(slices.Clone(s.Lengths), at, at+1)
 			}
 		}
@@ -334,7 +334,7 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 		caches = map[string]time.Time{}
 	}
 	caches[cacheOf(r)] = now
-	for len(caches) > mostCaches {
+	for len(caches) > maxCaches {
 		oldest := ""
 		for k, t := range caches {
 			if oldest == "" || t.Before(caches[oldest]) {
@@ -360,20 +360,20 @@ func (s *State) SentAgain(messages []wire.Message, rolling []wire.Hash, from int
 	}
 }
 
-// end records that a request of n messages was sent, and forgets the oldest ones beyond mostEnds.
+// end records that a request of n messages was sent, and forgets the oldest ones beyond maxEnds.
 func (s *State) end(h wire.Hash, n, at int) {
 	if at = min(at, len(s.Lengths)); len(s.Lengths) != len(s.Ends) || slices.Contains(s.Ends, h) {
 		return
 	}
 	s.Ends, s.Lengths = slices.Insert(slices.Clone(s.Ends), at, h), slices.Insert(slices.Clone(s.Lengths), at, n)
-	if len(s.Ends) > mostEnds {
+	if len(s.Ends) > maxEnds {
 		s.Ends, s.Lengths = s.Ends[1:], s.Lengths[1:]
 	}
 }
 
-const mostEnds = 64 // number of requests a lineage remembers, to know that an answer is to its own request
+const maxEnds = 64 // number of requests a lineage remembers, to know that an answer is to its own request
 
-const mostCaches = 8 // number of caches whose last use a lineage remembers
+const maxCaches = 8 // number of caches whose last use a lineage remembers
 
 // cacheOf names the cache that serves a request: vendors keep one per model and effort, and the cached prompt starts
 // with the system prompt and the tools.
@@ -383,8 +383,8 @@ func cacheOf(r *wire.Request) string { return r.Model + " " + r.Effort + " " + k
 // that is no longer stored, it still has the same epoch. Only its own messages may then be sent differently, which
 // costs one write to the vendor's cache.
 const (
-	mostTips    = 6
-	mostRawTips = 32
+	maxTips    = 6
+	maxRawTips = 32
 )
 
 // Recycle changes s, which has no ID, if too many stored branches replace the same messages. s takes over the ID of
@@ -404,11 +404,11 @@ func (s *State) Recycle(states []*State) {
 			oldest = t
 		}
 	}
-	if tips < mostTips || s.Epoch == nil && tips < mostRawTips {
+	if tips < maxTips || s.Epoch == nil && tips < maxRawTips {
 		return
 	}
 	s.ID = oldest.ID
-	for i := max(0, len(oldest.Ends)-mostTips); i < min(len(oldest.Ends), len(oldest.Lengths)); i++ {
+	for i := max(0, len(oldest.Ends)-maxTips); i < min(len(oldest.Ends), len(oldest.Lengths)); i++ {
 		s.end(oldest.Ends[i], oldest.Lengths[i], len(s.Ends)/2)
 	}
 	if len(oldest.Ingest) > 0 {

@@ -112,10 +112,10 @@ func (s *State) Count(r *wire.Request, rolling []wire.Hash, count func(raw []byt
 // Bounds of the ratio of the vendor's count to ours. Vocabularies differ by less; outside of the bounds the vendor did
 // not count this request.
 const (
-	leastRatio, mostRatio = 0.1, 10
-	samples               = 5   // the median of this many counts is used, so two odd ones do not matter
-	oddRatio              = 1.5 // a count that differs from the median by this factor is odd
-	leastSample           = 200 // tokens; below this, the vendor's fixed additions to every request dominate
+	minRatio, maxRatio = 0.1, 10
+	samples            = 5   // the median of this many counts is used, so two odd ones do not matter
+	oddRatio           = 1.5 // a count that differs from the median by this factor is odd
+	minSample          = 200 // tokens; below this, the vendor's fixed additions to every request dominate
 )
 
 // ratio returns the number of the vendor's tokens per token of ours.
@@ -192,7 +192,7 @@ func (s *State) Once(our int, u Usage, known bool) Usage {
 	case input < u.Read: // most of a long prompt is cached: it is counted once
 		s.Twice = 0
 	case s.Twice >= sureTwice:
-	case was >= leastSample && u.Read > s.Said.Read && read >= leastOfAll*float64(was) && read <= mostOfAll*float64(was+s.Said.Write) &&
+	case was >= minSample && u.Read > s.Said.Read && read >= leastOfAll*float64(was) && read <= mostOfAll*float64(was+s.Said.Write) &&
 		float64(our) < grows*float64(s.Our):
 		s.Twice++
 	default:
@@ -220,10 +220,10 @@ func (s *State) Measured(our int, u Usage) {
 		return
 	}
 	ratio := float64(u.Input) / float64(our)
-	if ratio < leastRatio || ratio > mostRatio {
+	if ratio < minRatio || ratio > maxRatio {
 		return
 	}
-	if our >= leastSample {
+	if our >= minSample {
 		s.Ratios = append(slices.Clone(s.Ratios[max(0, len(s.Ratios)-samples+1):]), ratio)
 	}
 	s.Our, s.Vendor = our, u.Input

@@ -11,9 +11,9 @@ import (
 	"github.com/condensehq/condense/internal/live/wire"
 )
 
-// mostMarkers is the number of cache markers that Anthropic accepts in tools, system prompt and messages together:
+// maxMarkers is the number of cache markers that Anthropic accepts in tools, system prompt and messages together:
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-const mostMarkers = 4
+const maxMarkers = 4
 
 // View returns the messages to send in place of the messages of r: the block of the epoch, then the client's own, some
 // of them shortened or without their thinking. Up to the length of the last forwarded request, these are the same
@@ -60,7 +60,7 @@ func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origi
 		view, origin = append(view, raw), append(origin, i)
 		markers += m.Markers
 	}
-	if block > 0 && markers < mostMarkers && r.TTL > 0 && wire.Marks(r.API) {
+	if block > 0 && markers < maxMarkers && r.TTL > 0 && wire.Marks(r.API) {
 		ttl := lifetime(r)
 		for i := block - 1; i >= 0; i-- {
 			if marked := wire.Mark(r.API, view[i], ttl); len(marked) != len(view[i]) {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// How long requests wait for another gateway's knowledge, from the beginning of an outage.
-	mostWait    = 15 * time.Second
+	maxWait     = 15 * time.Second
 	outageProbe = 200 * time.Millisecond // between attempts to reach the database
 	outageGrace = 3 * time.Second        // after an outage: time for other gateways to store their unsaved states
 	outagePoll  = 50 * time.Millisecond  // between checks for such states

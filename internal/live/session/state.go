@@ -29,7 +29,7 @@ import (
 // Limits of the sessions kept in memory. The store has the rest.
 const (
 	MostSessions = 1000
-	mostLineages = 64 // per session
+	maxLineages  = 64 // per session
 )
 
 // patience is how long a request waits for another one that decides about its lineage. Then it uses the view as it is.
@@ -57,7 +57,7 @@ type Surroundings struct {
 
 // New returns sessions whose records are in a store.
 func New(in store.Store, around Surroundings) *Sessions {
-	return &Sessions{store: in, Outage: outage{Most: mostWait}, Surroundings: around, all: map[store.Key]*Session{}}
+	return &Sessions{store: in, Outage: outage{Most: maxWait}, Surroundings: around, all: map[store.Key]*Session{}}
 }
 
 // A Session holds the lineages of a key: a conversation, its branches and its sub-agents.
@@ -443,8 +443,8 @@ func (c *Lease) Save(ctx context.Context, in store.Store, durable bool, now time
 	c.Entry.State, c.reader = c.State, c.Reads
 	s.entries = slices.DeleteFunc(s.entries, func(e *Entry) bool { return e == c.Entry })
 	s.entries = slices.Insert(s.entries, 0, c.Entry)
-	if len(s.entries) > mostLineages {
-		s.entries = slices.Delete(s.entries, mostLineages, len(s.entries))
+	if len(s.entries) > maxLineages {
+		s.entries = slices.Delete(s.entries, maxLineages, len(s.entries))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ const (
 	statementTimeout = 2 * time.Second
 	longTimeout      = time.Minute // for deleting old records and for upgrading the tables
 	retryAfter       = 200 * time.Millisecond
-	mostConnections  = 8 // of a process
+	maxConnections   = 8 // of a process
 	oldestServer     = 150_000
 )
 
@@ -79,8 +79,8 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 		config.ConnectTimeout = statementTimeout
 	}
 	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(mostConnections)
-	db.SetMaxIdleConns(mostConnections)
+	db.SetMaxOpenConns(maxConnections)
+	db.SetMaxIdleConns(maxConnections)
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	s := &database{
 		name: redacted(address), db: db,

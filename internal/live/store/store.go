@@ -216,12 +216,12 @@ func readable(reader string) error {
 var (
 	packer   = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) })
 	unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
 	})
 )
 
-// mostUnpacked is the size of the largest original in bytes: damaged ones can claim any.
-const mostUnpacked = 1 << 30
+// maxUnpacked is the size of the largest original in bytes: damaged ones can claim any.
+const maxUnpacked = 1 << 30
 
 // A packed original, with the hash by which equal ones of a tenant are known.
 type packed struct {

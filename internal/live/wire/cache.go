@@ -19,8 +19,8 @@ type Cache struct {
 
 type cacheKey [2]uint64
 
-// mostYoung is how many messages one of the two generations has: together some 20 MB.
-const mostYoung = 25_000
+// maxYoung is how many messages one of the two generations has: together some 20 MB.
+const maxYoung = 25_000
 
 // NewCache returns an empty cache. Count, if not nil, counts the tokens of each message once, and those of its images
 // and files.
@@ -64,8 +64,8 @@ func (c *Cache) put(k cacheKey, m Message) {
 	m.Raw = nil // or the body would stay in memory
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.young) >= mostYoung {
-		c.old, c.young = c.young, make(map[cacheKey]Message, mostYoung/2)
+	if len(c.young) >= maxYoung {
+		c.old, c.young = c.young, make(map[cacheKey]Message, maxYoung/2)
 	}
 	c.young[k] = m
 }

@@ -132,8 +132,8 @@ func (p *parser) readTurn(_ []member, content []byte) {
 	}
 }
 
-// mostMarkers is the limit of cache markers in a request. Source: Anthropic's documentation of prompt caching.
-const mostMarkers = 4
+// maxMarkers is the limit of cache markers in a request. Source: Anthropic's documentation of prompt caching.
+const maxMarkers = 4
 
 // turns checks roles and pairs of the Messages API, which joins messages of one role to turns.
 func (c *checker) turns() {
@@ -202,7 +202,7 @@ func (c *checker) markers(r *Request) {
 		all = append(all, c.messages[i].ttls...)
 	}
 	all = append(all, r.wholeTTL...)
-	if len(all) > mostMarkers {
+	if len(all) > maxMarkers {
 		c.add(-1, tooMany)
 	}
 	if !slices.IsSortedFunc(all, func(a, b time.Duration) int { return int(b - a) }) {

@@ -214,8 +214,8 @@ func (p *Process) notAsked(ctx context.Context, why string) error {
 	return &unavailableError{plugin: p.spec.Name, why: why, ctx: context.Cause(ctx)}
 }
 
-// mostAbandoned is the number of calls that a program may still work on although they were cancelled.
-const mostAbandoned = 4
+// maxAbandoned is the number of calls that a program may still work on although they were cancelled.
+const maxAbandoned = 4
 
 // release ends a call on i.
 func (p *Process) release(i *instance, err error) {
@@ -228,7 +228,7 @@ func (p *Process) release(i *instance, err error) {
 	if errors.As(err, new(*lateError)) || i.spec.deaf() && errors.Is(err, context.Canceled) {
 		i.abandoned++
 	}
-	if n := i.abandoned; p.current == i && (n >= min(mostAbandoned, i.spec.Limits.Calls) || n > 0 && i.spec.deaf()) {
+	if n := i.abandoned; p.current == i && (n >= min(maxAbandoned, i.spec.Limits.Calls) || n > 0 && i.spec.deaf()) {
 		p.opts.Logger.Warn("plugin is restarted: it may still work on calls that were cancelled", "plugin", i.spec.Name, "calls", n)
 		p.recycleLocked()
 	}

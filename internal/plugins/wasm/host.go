@@ -20,8 +20,8 @@ const (
 	clockImport = "clock"
 )
 
-// mostLine is in bytes. A host cuts longer lines.
-const mostLine = 8 << 10
+// maxLine is in bytes. A host cuts longer lines.
+const maxLine = 8 << 10
 
 // provide makes the imports of plugin-sdk/wasm.md. A function that panics ends the instance with that error.
 func provide(ctx context.Context, r wazero.Runtime) error {
@@ -30,13 +30,13 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 		"serve":     serve,
 		clockImport: func() int64 { return time.Now().UnixMilli() },
 		"log": func(ctx context.Context, m api.Module, level int32, at, size uint32) {
-			text := view(m, at, min(size, mostLine))
+			text := view(m, at, min(size, maxLine))
 			if c := current(ctx).call; c != nil {
 				c.Log(slog.Level(level), string(text))
 			}
 		},
 		"progress": func(ctx context.Context, m api.Module, fraction float64, at, size uint32) {
-			text := view(m, at, min(size, mostLine))
+			text := view(m, at, min(size, maxLine))
 			if c := current(ctx).call; c != nil {
 				c.Progress(fraction, string(text))
 			}
@@ -53,7 +53,7 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 			return ask(ctx, m, "count", at, size, (*wire.GuestCall).Count)
 		},
 		"fail": func(_ context.Context, m api.Module, code int32, at, size uint32) {
-			text := view(m, at, min(size, mostLine))
+			text := view(m, at, min(size, maxLine))
 			if code <= 0 || code > int32(codes.Unauthenticated) {
 				code = int32(codes.Unknown)
 			}

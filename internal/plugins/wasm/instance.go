@@ -137,8 +137,8 @@ func (i *instance) invokeHere(ctx context.Context, name string, size int, data [
 		return nil, err
 	}
 	at, n := uint32(res[0]>>32), uint32(res[0])
-	if n > mostAnswer {
-		return nil, bug("%s answers with %d bytes; at most %d are allowed", name, n, mostAnswer)
+	if n > maxAnswer {
+		return nil, bug("%s answers with %d bytes; at most %d are allowed", name, n, maxAnswer)
 	}
 	b, ok := i.mod.Memory().Read(at, n)
 	if !ok {
@@ -147,8 +147,8 @@ func (i *instance) invokeHere(ctx context.Context, name string, size int, data [
 	return append([]byte(nil), b...), nil
 }
 
-// mostAnswer is the number of bytes that a host accepts in an answer.
-const mostAnswer = 64 << 20
+// maxAnswer is the number of bytes that a host accepts in an answer.
+const maxAnswer = 64 << 20
 
 // close frees the instance.
 func (i *instance) close(ctx context.Context) {
@@ -191,13 +191,13 @@ type output struct {
 	head []byte
 }
 
-// mostHead is in bytes.
-const mostHead = 4 << 10
+// maxHead is in bytes.
+const maxHead = 4 << 10
 
 // Write implements [io.Writer].
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
-	o.head = append(o.head, p[:min(len(p), mostHead-len(o.head))]...)
+	o.head = append(o.head, p[:min(len(p), maxHead-len(o.head))]...)
 	o.mu.Unlock()
 	return o.to.Write(p)
 }

@@ -42,8 +42,8 @@ var (
 // userFirst is the text of a refusal.
 const userFirst = "A conversation must start with a user message. Try again with a conversation that starts with a user message."
 
-// mostBody is the largest body of InvokeModel, in bytes: Body in the Smithy model.
-const mostBody = 25_000_000
+// maxBody is the largest body of InvokeModel, in bytes: Body in the Smithy model.
+const maxBody = 25_000_000
 
 // checkMembers refuses unknown members of an object.
 func checkMembers(kind, where string, o object) *refusal {
@@ -255,7 +255,7 @@ func (v *Vendor) checkBedrock(p *prompt, r *Record) *refusal {
 		return f
 	}
 	switch {
-	case len(r.Body) > mostBody:
+	case len(r.Body) > maxBody:
 		return &refusal{
 			status: http.StatusRequestEntityTooLarge, rule: "size",
 			text: "1 validation error detected: Value at 'body' failed to satisfy constraint: " +

@@ -15,9 +15,9 @@ type Block struct {
 
 // Bounds of blocks, in lines.
 const (
-	mostLines  = 30
+	maxLines   = 30
 	splitLines = 15 // a longer block is divided after so many lines at least
-	leastLines = 4  // a shorter block is joined to the block before it
+	minLines   = 4  // a shorter block is joined to the block before it
 )
 
 // Blocks divides the known text of a file. A block begins at a line without indentation after a blank or a closing
@@ -40,7 +40,7 @@ func (f *File) Blocks() []Block {
 			apart := !hasWord(r.Lines[k-1].Text)
 			text := r.Lines[k].Text
 			outer := text != "" && text[0] != ' ' && text[0] != '\t' && hasWord(text)
-			if n >= leastLines && len(r.Lines)-k >= leastLines && outer && apart || n >= splitLines && apart && hasWord(text) || n >= mostLines {
+			if n >= minLines && len(r.Lines)-k >= minLines && outer && apart || n >= splitLines && apart && hasWord(text) || n >= maxLines {
 				add(k)
 			}
 		}

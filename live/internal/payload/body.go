@@ -66,8 +66,8 @@ func (w *Weight) Tokens() int {
 	return cmp.Or(w.Counted, w.bytes/count.BytesPerToken)
 }
 
-// mostPacked limits how much a body above the usual size may grow by decompression. Conversations shrink to a fifth at most.
-const mostPacked = 16
+// maxPacked limits how much a body above the usual size may grow by decompression. Conversations shrink to a fifth at most.
+const maxPacked = 16
 
 // Read reads the body of r, whose bytes h counts. The body is not decoded if it exceeds most bytes, before or after
 // decompression, exceeds usual by a decompression to more than 16 times its size, or has an unknown encoding. Enter waits for a turn
@@ -94,9 +94,9 @@ func Read(r *http.Request, usual, most int64, h *Hold, enter func(size int64) (l
 		b.Decoded = raw
 		return b, enter(size), nil
 	}
-	limit := min(most, max(usual, mostPacked*size))
+	limit := min(most, max(usual, maxPacked*size))
 	decode := func(to io.Writer) (int64, error) {
-		defer enter(mostWindow)()
+		defer enter(maxWindow)()
 		return unpack(to, raw, encoding, limit)
 	}
 	// It is measured first, so that it takes the memory of its text, and none if it is not decoded.
@@ -272,9 +272,9 @@ func unpack(to io.Writer, raw []byte, encoding string, limit int64) (int64, erro
 	return n, err
 }
 
-// mostWindow is the largest window in bytes that every decoder of zstd must accept (RFC 8878, 3.1.1.1.2). It is allocated
+// maxWindow is the largest window in bytes that every decoder of zstd must accept (RFC 8878, 3.1.1.1.2). It is allocated
 // by what the first bytes of a body say.
-const mostWindow = 8 << 20
+const maxWindow = 8 << 20
 
 // packed returns the name of a compression; empty for none.
 func packed(encoding string) string {
@@ -284,7 +284,7 @@ func packed(encoding string) string {
 	return ""
 }
 
-// Decoder returns a reader that decompresses raw within [mostWindow] bytes of memory; nil if raw is not compressed.
+// Decoder returns a reader that decompresses raw within [maxWindow] bytes of memory; nil if raw is not compressed.
 func Decoder(raw []byte, encoding string) (io.ReadCloser, error) {
 	from := bytes.NewReader(raw)
 	switch packed(encoding) {
@@ -293,7 +293,7 @@ func Decoder(raw []byte, encoding string) (io.ReadCloser, error) {
 	case "gzip", "x-gzip":
 		return gzip.NewReader(from)
 	case "zstd":
-		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(mostWindow))
+		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}

@@ -100,7 +100,7 @@ func TestMemoryGrowsWithWhatHasArrived(t *testing.T) {
 
 // A body whose first bytes ask for a large window is not decompressed.
 func TestCompressedBodyAsksForNoMemory(t *testing.T) {
-	for window, want := range map[int]bool{mostWindow: true, 4 * mostWindow: false} {
+	for window, want := range map[int]bool{maxWindow: true, 4 * maxWindow: false} {
 		var out bytes.Buffer
 		z, err := zstd.NewWriter(&out, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
 		if err != nil {
@@ -158,7 +158,7 @@ func TestDecompressionTakesWhatTheTextNeeds(t *testing.T) {
 			t.Errorf("%d bytes: %d were allocated", size, used)
 		}
 		// It is measured, then filled, each in a turn that ends before the next wait: nobody waits for capacity inside a turn.
-		if turns := []int64{mostWindow, -mostWindow, mostWindow, -mostWindow, usual}; want && !slices.Equal(waits, turns) || !want && len(waits) != 4 {
+		if turns := []int64{maxWindow, -maxWindow, maxWindow, -maxWindow, usual}; want && !slices.Equal(waits, turns) || !want && len(waits) != 4 {
 			t.Errorf("%d bytes: turns %v", size, waits)
 		}
 	}

@@ -56,7 +56,7 @@ func (k Sealer) sealing(tenant string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Seal returns messages as a sealed compaction. The error is errLarge if they exceed mostSealed.
+// Seal returns messages as a sealed compaction. The error is errLarge if they exceed maxSealed.
 func (k Sealer) Seal(tenant string, messages [][]byte, now time.Time) (string, error) {
 	text := rawjson.Append(nil, `{"at":?,"messages":?}`, now, rawjson.Array(messages))
 	if len(text) > Most {

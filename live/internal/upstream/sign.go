@@ -19,8 +19,8 @@ import (
 // host that it called, and who signs must know what is asked.
 var ofCalls = []string{"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent", "Anthropic-Beta", "Traceparent", "Tracestate"}
 
-// mostSigned is the most bytes of a body that is signed: Amazon Bedrock takes 25,000,000.
-const mostSigned = 32 << 20
+// maxSigned is the most bytes of a body that is signed: Amazon Bedrock takes 25,000,000.
+const maxSigned = 32 << 20
 
 // Signs reports whether the gateway signs a request: with its own credentials, so that the client needs no key.
 func (u *Upstream) Signs(h http.Header) bool { return u.Sign != nil && !hasBearer(h) }
@@ -69,12 +69,12 @@ func (u *Upstream) signed(r *http.Request) (*http.Request, error) {
 			return nil, err
 		}
 	default:
-		body, err := io.ReadAll(io.LimitReader(r.Body, mostSigned+1))
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxSigned+1))
 		if err != nil {
 			return nil, err
 		}
-		if len(body) > mostSigned {
-			return nil, fmt.Errorf("a body of more than %d MB cannot be signed", mostSigned>>20)
+		if len(body) > maxSigned {
+			return nil, fmt.Errorf("a body of more than %d MB cannot be signed", maxSigned>>20)
 		}
 		_, _ = hash.Write(body)
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

@@ -80,7 +80,7 @@ func Windows(list []byte, old map[string]int) map[string]int {
 	all, seen := map[string]int{}, 0
 	for _, array := range []string{"data", "models"} {
 		for raw := range rawjson.Elements(rawjson.Field(list, array)) {
-			if seen++; seen > mostListed {
+			if seen++; seen > maxListed {
 				break
 			}
 			var m listed
@@ -92,7 +92,7 @@ func Windows(list []byte, old map[string]int) map[string]int {
 		}
 	}
 	for name, n := range old {
-		if len(all) < mostListed {
+		if len(all) < maxListed {
 			all[name] = cmp.Or(all[name], n)
 		}
 	}
@@ -101,7 +101,7 @@ func Windows(list []byte, old map[string]int) map[string]int {
 
 // Limits of a list, which a vendor can make as long as it likes.
 const (
-	mostListed  = 2000
+	maxListed   = 2000
 	longestName = 300
 )
 

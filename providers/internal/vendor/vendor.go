@@ -41,13 +41,13 @@ func (c Config) Validate() error {
 	if !(c.RecentShare >= 0 && c.RecentShare <= 1) { // NaN too
 		errs = append(errs, fmt.Errorf("recent_share: %v: want a share from 0 to 1", c.RecentShare))
 	}
-	if c.MaxOutput < leastOutput {
-		errs = append(errs, fmt.Errorf("max_output: %d: want at least %d", c.MaxOutput, leastOutput))
+	if c.MaxOutput < minOutput {
+		errs = append(errs, fmt.Errorf("max_output: %d: want at least %d", c.MaxOutput, minOutput))
 	}
 	return errors.Join(errs...)
 }
 
-const leastOutput = 1024
+const minOutput = 1024
 
 // Strategy returns the strategy, for a registry.
 func Strategy() registry.Strategy {
@@ -328,10 +328,10 @@ func joined(m core.Message) string {
 }
 
 // The request to Anthropic. Instructions replace its own prompt, so they must be complete, and have at most
-// mostInstructions characters.
+// maxInstructions characters.
 const (
-	mostInstructions = 16_384
-	extractTokens    = 3_000
+	maxInstructions = 16_384
+	extractTokens   = 3_000
 
 	request = `Summarize this conversation, so that the work can go on from the summary alone. Do not call tools; answer with the text of the summary only.
 Include: what the user asked for, in order, with every rule and limit that still holds, word for word; what was done and decided, and why; files, commands,
@@ -363,7 +363,7 @@ func (p *Provider) instructions(ctx context.Context, req *core.Request, head []c
 			}
 		}
 	}
-	return clip(text.String(), mostInstructions), nil
+	return clip(text.String(), maxInstructions), nil
 }
 
 // clip returns the first n characters of s.

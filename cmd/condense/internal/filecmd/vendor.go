@@ -37,8 +37,8 @@ func (v *vendorCount) ours(n int) int { return int(float64(n) / v.factor) }
 // Limits of a believable factor. Claude's newest models count up to 2.2 tokens for one of o200k_base: see tokens.json of package
 // catalog.
 const (
-	leastFactor, mostFactor = 1, 2.5
-	leastApart              = 2_000 // tokens between two counts whose difference tells the factor
+	minFactor, maxFactor = 1, 2.5
+	leastApart           = 2_000 // tokens between two counts whose difference tells the factor
 )
 
 // vendorCountOf returns the vendor's count for a document whose requests go to a model with that window. It is nil where
@@ -66,7 +66,7 @@ func vendorCountOf(d *transcript.Document, t *condense.Turn, counter *tokens.Cou
 		}
 	}
 	if apart := ours[last.Messages] - ours[first.Messages]; apart >= leastApart {
-		v.factor = min(max(float64(last.Tokens-first.Tokens)/float64(apart), leastFactor), mostFactor)
+		v.factor = min(max(float64(last.Tokens-first.Tokens)/float64(apart), minFactor), maxFactor)
 	}
 	v.Recorded = last.Tokens
 	v.Tokens = last.Tokens + int(math.Ceil(float64(v.Counted-ours[last.Messages])*v.factor))

@@ -25,7 +25,7 @@ func unpackArchive(root *os.Root, file, dir, suffix string) error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	u := &unpacking{root: root, dir: dir, left: mostUnpacked}
+	u := &unpacking{root: root, dir: dir, left: maxUnpacked}
 	if suffix == ".zip" {
 		return u.zip(f)
 	}
@@ -46,7 +46,7 @@ func (u *unpacking) tar(f io.Reader) error {
 		return fmt.Errorf("is not an archive in gzip format: %w", err)
 	}
 	// Headers count as well: a bomb may have nothing else.
-	t := tar.NewReader(&bounded{z, mostUnpacked + mostUnpacked/8})
+	t := tar.NewReader(&bounded{z, maxUnpacked + maxUnpacked/8})
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
@@ -103,7 +103,7 @@ func (u *unpacking) zipped(e *zip.File) error {
 		return err
 	}
 	defer r.Close() //nolint:errcheck // only read
-	return u.file(e.Name, e.Mode(), int64(min(e.UncompressedSize64, mostUnpacked+1)), r)
+	return u.file(e.Name, e.Mode(), int64(min(e.UncompressedSize64, maxUnpacked+1)), r)
 }
 
 // place returns where an entry of the archive belongs.
@@ -115,8 +115,8 @@ func (u *unpacking) place(name string) (string, error) {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return "", fmt.Errorf("%q: a name with a control character", plain.Line(name))
 	}
-	if u.files++; u.files > mostFiles {
-		return "", fmt.Errorf("has more than %d files", mostFiles)
+	if u.files++; u.files > maxFiles {
+		return "", fmt.Errorf("has more than %d files", maxFiles)
 	}
 	return path.Join(u.dir, clean), nil
 }
@@ -135,7 +135,7 @@ func (u *unpacking) file(name string, mode fs.FileMode, size int64, r io.Reader)
 		return err
 	}
 	if u.left -= size; u.left < 0 {
-		return fmt.Errorf("is larger than %d MiB unpacked", mostUnpacked>>20)
+		return fmt.Errorf("is larger than %d MiB unpacked", maxUnpacked>>20)
 	}
 	if err := u.root.MkdirAll(path.Dir(to), 0o755); err != nil {
 		return err
@@ -172,7 +172,7 @@ type bounded struct {
 // Read implements [io.Reader].
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("is larger than %d MiB unpacked", mostUnpacked>>20)
+		return 0, fmt.Errorf("is larger than %d MiB unpacked", maxUnpacked>>20)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)

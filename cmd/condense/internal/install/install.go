@@ -100,11 +100,11 @@ func (s *Staged) Same() bool {
 
 // Sizes in bytes, and the most files of an archive.
 const (
-	mostSums     = 1 << 20
-	mostManifest = 4 << 20
-	mostAsset    = 256 << 20
-	mostUnpacked = 1 << 30
-	mostFiles    = 20_000
+	maxSums     = 1 << 20
+	maxManifest = 4 << 20
+	maxAsset    = 256 << 20
+	maxUnpacked = 1 << 30
+	maxFiles    = 20_000
 )
 
 // stale is the age of a temporary folder that a killed installation left.
@@ -238,7 +238,7 @@ func (s *Staged) download(ctx context.Context, want string, lone bool) error {
 	if err != nil {
 		return err
 	}
-	s.SHA256, s.Size, err = s.in.fetch(ctx, s.Source, s.Asset, mostAsset, f)
+	s.SHA256, s.Size, err = s.in.fetch(ctx, s.Source, s.Asset, maxAsset, f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -254,7 +254,7 @@ func (s *Staged) download(ctx context.Context, want string, lone bool) error {
 // manifest returns the release's manifest, which has a checksum like every asset.
 func (in *Installer) manifest(ctx context.Context, src Source, want string) (*Manifest, error) {
 	var b strings.Builder
-	sum, _, err := in.fetch(ctx, src, ManifestFile, mostManifest, &b)
+	sum, _, err := in.fetch(ctx, src, ManifestFile, maxManifest, &b)
 	if err != nil {
 		return nil, err
 	}
@@ -388,7 +388,7 @@ func (in *Installer) Outdated(ctx context.Context, name string, src Source) (new
 	}
 	sums, lone, err := in.sums(ctx, newest)
 	if lone && err == nil {
-		sums[newest.file], _, err = in.fetch(ctx, newest, newest.file, mostAsset, io.Discard)
+		sums[newest.file], _, err = in.fetch(ctx, newest, newest.file, maxAsset, io.Discard)
 	}
 	return newest, err == nil && !maps.Equal(lock.Plugins[name].Assets, assetsOf(sums, name)), err
 }

@@ -53,8 +53,8 @@ func (in *Installer) Lock() (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostSums {
-		return nil, fmt.Errorf("%s is not a file of at most %d MiB", file, mostSums>>20)
+	if !info.Mode().IsRegular() || info.Size() > maxSums {
+		return nil, fmt.Errorf("%s is not a file of at most %d MiB", file, maxSums>>20)
 	}
 	text, err := root.ReadFile(LockFile)
 	if err != nil {

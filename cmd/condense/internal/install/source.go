@@ -238,7 +238,7 @@ var sumLine = plain.Pattern(`^([0-9A-Fa-f]{64}) [ *]([^/\\\s][^/\\]*)$`)
 // nothing says which checksum it must have.
 func (in *Installer) sums(ctx context.Context, src Source) (sums map[string]string, lone bool, err error) {
 	var b strings.Builder
-	_, _, err = in.fetch(ctx, src, sumsFile, mostSums, &b)
+	_, _, err = in.fetch(ctx, src, sumsFile, maxSums, &b)
 	if errors.Is(err, fs.ErrNotExist) && src.file != "" {
 		return map[string]string{src.file: ""}, true, nil
 	}

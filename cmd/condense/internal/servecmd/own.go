@@ -110,12 +110,12 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	slices.SortStableFunc(listed, func(a, b agents.Window) int { return len(b.Model) - len(a.Model) }) // the names are beginnings
 	own.Windows = append(listed, own.Windows...)
 	k.starts = cmp.Or(chosen, k.starts)
-	if window := int(number(&set.Window, leastWindow, mostTokens)); window > 0 {
+	if window := int(number(&set.Window, minWindow, maxTokens)); window > 0 {
 		own.Windows, k.source = []agents.Window{{Tokens: window}}, "its settings"
 	} else if slices.ContainsFunc(listed, func(w agents.Window) bool { return w.Model == k.starts }) {
 		k.source = "its catalogue"
 	}
-	switch share, spare := number(&set.Share, 0, 1), int(number(&set.Spare, 0, mostTokens)); {
+	switch share, spare := number(&set.Share, 0, 1), int(number(&set.Spare, 0, maxTokens)); {
 	case setting(&set.Off, files, args) == "false":
 		own.Share, own.Reserve = 0, 0
 	case share > 0:
@@ -125,7 +125,7 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	case spare >= 0:
 		own.Reserve = max(1, spare)
 	}
-	if k.limit = max(0, int(number(&set.Limit, leastWindow, mostTokens))); k.limit > 0 {
+	if k.limit = max(0, int(number(&set.Limit, minWindow, maxTokens))); k.limit > 0 {
 		k.source = "its settings"
 	}
 	for _, s := range append([]agents.Source{set.Limit, set.Share, set.Spare, set.Off}, set.More...) {
@@ -156,7 +156,7 @@ func (k *knowing) later() *agents.Later {
 }
 
 // The windows that a model can have, in tokens.
-const leastWindow, mostTokens = 1000, 1e8
+const minWindow, maxTokens = 1000, 1e8
 
 // choose finds the model that the agent starts with, and its provider, whose windows count too.
 func (k *knowing) choose(o *Own, files [][]*settings.File, args []string) {
@@ -213,7 +213,7 @@ func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program str
 		return nil
 	}
 	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // a child of its may hold it
-	text, _ := io.ReadAll(io.LimitReader(out, mostSettings))
+	text, _ := io.ReadAll(io.LimitReader(out, maxSettings))
 	if cmd.Wait() != nil { // an older version, which does not know the command
 		return nil
 	}
@@ -238,7 +238,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 			at = inner[part]
 		}
 	}
-	if window, ok := at.(float64); ok && window >= leastWindow && window <= mostTokens && window == math.Trunc(window) {
+	if window, ok := at.(float64); ok && window >= minWindow && window <= maxTokens && window == math.Trunc(window) {
 		id, _ := m[o.ID].(string)
 		if id = cmp.Or(id, name); id == "" {
 			return nil

@@ -239,9 +239,9 @@ func (own addresses) provider(p *Provider, s *Settings, file string, text []byte
 	return nil
 }
 
-const mostSettings = 8 << 20 // bytes of a settings file or a catalogue
+const maxSettings = 8 << 20 // bytes of a settings file or a catalogue
 
-func readSettings(file string) ([]byte, error) { return disk.ReadFile(file, mostSettings) }
+func readSettings(file string) ([]byte, error) { return disk.ReadFile(file, maxSettings) }
 
 // paths returns where a settings file can be, nearest first.
 func paths(s *Settings) []string {

@@ -24,9 +24,9 @@ import (
 	"github.com/condensehq/condense/live"
 )
 
-// mostSeries is the most combinations of attributes of a metric. Tenants, models and modes are few; more would be a
+// maxSeries is the most combinations of attributes of a metric. Tenants, models and modes are few; more would be a
 // mistake.
-const mostSeries = 2000
+const maxSeries = 2000
 
 // telemetry exports a gateway's metrics and traces.
 type telemetry struct {
@@ -49,7 +49,7 @@ func openTelemetry(ctx context.Context, version string, log *slog.Logger) (*tele
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	metrics := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithReader(pull), sdkmetric.WithCardinalityLimit(mostSeries)}
+	metrics := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithReader(pull), sdkmetric.WithCardinalityLimit(maxSeries)}
 	traces := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}
 	if collects("METRICS") {
 		push, err := otlpmetrichttp.New(ctx)

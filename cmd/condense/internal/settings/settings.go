@@ -81,9 +81,9 @@ func Get(format string, text []byte, path ...string) (value string, ok bool, err
 	return Parse(format, text).Get(path...)
 }
 
-// mostBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. Brackets
+// maxBrackets is how deep brackets may be nested: the parser of TOML has no limit of its own. Brackets
 // in strings count too: no file of settings has that many.
-const mostBrackets = 1000
+const maxBrackets = 1000
 
 func parseTOML(text []byte) (any, error) {
 	if len(text) > maxSize {
@@ -97,7 +97,7 @@ func parseTOML(text []byte) (any, error) {
 		case ']', '}':
 			depth = max(depth-1, 0)
 		}
-		if depth > mostBrackets {
+		if depth > maxBrackets {
 			return nil, errors.New("nested too deeply")
 		}
 	}

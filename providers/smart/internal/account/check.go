@@ -17,7 +17,7 @@ const (
 	inferred   = "(inferred" // the model's mark of its own conclusions
 	notUsers   = "[not said by the user]"
 	noLink     = "[a link that is not in the history]"
-	leastQuote = 3 // words: shorter quotes are names and are looked up as such
+	minQuote   = 3 // words: shorter quotes are names and are looked up as such
 )
 
 // Checks counts the claims that were looked up.
@@ -163,7 +163,7 @@ func (h *History) checkToken(token string, c *Checks) string {
 func (h *History) checkQuote(whole string, of Section, c *Checks) string {
 	_, n := utf8.DecodeRuneInString(whole)
 	inner := whole[n : len(whole)-n] // the marks of a pair have the same size
-	if len(strings.Fields(inner)) < leastQuote {
+	if len(strings.Fields(inner)) < minQuote {
 		return whole[:n] + h.checkTokens(inner, c) + whole[len(whole)-n:]
 	}
 	c.Looked++
@@ -198,7 +198,7 @@ func (h *History) cite(text string) string {
 				names = append(names, unmarked(t))
 			}
 		default:
-			if inner := strings.Trim(m[0], quotes); m[groupLink] == "" && len(strings.Fields(inner)) >= leastQuote {
+			if inner := strings.Trim(m[0], quotes); m[groupLink] == "" && len(strings.Fields(inner)) >= minQuote {
 				names = append(names, strings.Trim(unmarked(inner), " .,;:!?"))
 			}
 		}

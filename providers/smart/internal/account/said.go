@@ -40,7 +40,7 @@ var sources = plain.Pattern(`(?i)^(?:\(reported: tool\)|(?:\S*\.\p{L}{1,5}\b|(?:
 func (h *History) quotesUser(text string) bool {
 	return slices.ContainsFunc(quoteOnly().FindAllString(text, -1), func(q string) bool {
 		q = strings.Trim(unmarked(strings.Trim(strings.ReplaceAll(q, `\"`, `"`), quotes)), " .,;:!?")
-		return max(len(strings.Fields(q)), len(content(q))) >= leastQuote && quoted(h.users, q) ||
+		return max(len(strings.Fields(q)), len(content(q))) >= minQuote && quoted(h.users, q) ||
 			q != "" && slices.ContainsFunc(h.messages, func(m string) bool { return len(m) < 2*len(q)+9 && strings.Trim(unmarked(m), " .,;:!?") == q })
 	})
 }

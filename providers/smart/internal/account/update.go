@@ -19,10 +19,10 @@ func (u *Update) Add(o Update) {
 	u.New, u.Changed, u.Gone, u.Refused = u.New+o.New, u.Changed+o.Changed, u.Gone+o.Gone, u.Refused+o.Refused
 }
 
-// most is the share of the items that one answer may withdraw, and leastBack how many it may in any case.
+// most is the share of the items that one answer may withdraw, and minBack how many it may in any case.
 const (
-	most      = 3 // its inverse
-	leastBack = 5
+	most    = 3 // its inverse
+	minBack = 5
 )
 
 // Follow returns the account that follows former, which may be nil, by the answer of a model, checked against
@@ -33,7 +33,7 @@ func Follow(former *Account, answer string, h *History) (*Account, Update) {
 		a.Items, a.Marks, a.last, a.old = slices.Clone(former.Items), former.Marks, former.last, former.old
 	}
 	var u Update
-	back := max(leastBack, len(a.Items)/most)
+	back := max(minBack, len(a.Items)/most)
 	again, named := map[Section]bool{}, map[int]bool{} // sections that the answer writes again as a whole, and items that it names
 	var fresh []entry
 	for _, e := range parse(answer) {
