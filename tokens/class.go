@@ -51,8 +51,14 @@ var loadClasses = sync.OnceValue(func() *classes {
 		table *unicode.RangeTable
 		class class
 	}{
-		{unicode.Lu, upper}, {unicode.Lt, upper}, {unicode.Ll, lower}, {unicode.Lm, either}, {unicode.Lo, either},
-		{unicode.M, mark}, {unicode.N, number}, {unicode.White_Space, space},
+		{unicode.Lu, upper},
+		{unicode.Lt, upper},
+		{unicode.Ll, lower},
+		{unicode.Lm, either},
+		{unicode.Lo, either},
+		{unicode.M, mark},
+		{unicode.N, number},
+		{unicode.White_Space, space},
 	} {
 		for _, r := range t.table.R16 {
 			for c := uint32(r.Lo); c <= uint32(r.Hi); c += uint32(r.Stride) {

@@ -10,10 +10,26 @@ type reservation struct {
 
 // reservations are in the order in which they are made. Lines kept by an earlier one cost a later one nothing.
 var reservations = []reservation{
-	{keep: keepNamed}, {keep: keepWords}, {keep: keepTasks}, {keep: keepRules}, {keep: keepAsked}, {keep: keepDemands},
-	{keep: keepNamedByAccount}, {keep: keepCreated}, {keep: keepSaved}, {keep: keepUnread}, {keep: keepTalk}, {keep: keepPasted},
-	{keep: keepMedia}, {keep: keepQuestions, work: true}, {keep: keepReports, work: true}, {keep: keepNewestResults, work: true},
-	{keep: keepClosings, work: true}, {keep: keepDecisions, work: true}, {keep: keepOutcomes, work: true}, {keep: keepRecent},
+	{keep: keepNamed},
+	{keep: keepWords},
+	{keep: keepTasks},
+	{keep: keepRules},
+	{keep: keepAsked},
+	{keep: keepDemands},
+	{keep: keepNamedByAccount},
+	{keep: keepCreated},
+	{keep: keepSaved},
+	{keep: keepUnread},
+	{keep: keepTalk},
+	{keep: keepPasted},
+	{keep: keepMedia},
+	{keep: keepQuestions, work: true},
+	{keep: keepReports, work: true},
+	{keep: keepNewestResults, work: true},
+	{keep: keepClosings, work: true},
+	{keep: keepDecisions, work: true},
+	{keep: keepOutcomes, work: true},
+	{keep: keepRecent},
 }
 
 // reserveAll makes all reservations.

@@ -267,10 +267,17 @@ var hosts = []struct {
 	{"openrouter.ai *.openrouter.ai", Host{Of: openRouter}},
 	{"*.githubcopilot.com models.github.ai", Host{Of: gitHub, Unversioned: true}},
 	{"api.perplexity.ai", Host{Of: "Perplexity", Unversioned: true}},
-	{"api.groq.com", Host{Of: "Groq"}}, {"api.x.ai", Host{Of: "xAI"}}, {"*.huggingface.co", Host{Of: "Hugging Face"}},
-	{"*.nvidia.com", Host{Of: "NVIDIA"}}, {"api.cerebras.ai", Host{Of: "Cerebras"}}, {"api.deepseek.com", Host{Of: "DeepSeek"}},
-	{"api.mistral.ai", Host{Of: "Mistral"}}, {"api.moonshot.*", Host{Of: "Moonshot"}}, {"api.together.*", Host{Of: "Together"}},
-	{"api.fireworks.ai", Host{Of: "Fireworks"}}, {"api.z.ai", Host{Of: "Z.ai"}},
+	{"api.groq.com", Host{Of: "Groq"}},
+	{"api.x.ai", Host{Of: "xAI"}},
+	{"*.huggingface.co", Host{Of: "Hugging Face"}},
+	{"*.nvidia.com", Host{Of: "NVIDIA"}},
+	{"api.cerebras.ai", Host{Of: "Cerebras"}},
+	{"api.deepseek.com", Host{Of: "DeepSeek"}},
+	{"api.mistral.ai", Host{Of: "Mistral"}},
+	{"api.moonshot.*", Host{Of: "Moonshot"}},
+	{"api.together.*", Host{Of: "Together"}},
+	{"api.fireworks.ai", Host{Of: "Fireworks"}},
+	{"api.z.ai", Host{Of: "Z.ai"}},
 }
 
 // HostOf describes a host, given without its port.

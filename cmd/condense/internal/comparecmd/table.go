@@ -74,11 +74,23 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 type column struct{ measure, title string }
 
 var tableColumns = []column{
-	{lab.MeasurePanel, "needed later"}, {lab.MeasureGain, "predicts"}, {lab.MeasureFar, "far back"},
-	{lab.MeasureUser, "user's words"}, {lab.MeasureReachable, "reachable"}, {"artefacts", "files"}, {"errors", "errors"},
-	{"wrong_author", "wrong author"}, {"superseded", "old lines"}, {"outcomes", "outcomes"}, {lab.MeasureKept, "tokens left"},
-	{lab.MeasureOwn, "saved by itself"}, {lab.MeasureFailed, "failed"}, {"head_bytes", "cached prefix"}, {"ms", "ms"},
-	{"calls", "model calls"}, {"usd", "USD"},
+	{lab.MeasurePanel, "needed later"},
+	{lab.MeasureGain, "predicts"},
+	{lab.MeasureFar, "far back"},
+	{lab.MeasureUser, "user's words"},
+	{lab.MeasureReachable, "reachable"},
+	{"artefacts", "files"},
+	{"errors", "errors"},
+	{"wrong_author", "wrong author"},
+	{"superseded", "old lines"},
+	{"outcomes", "outcomes"},
+	{lab.MeasureKept, "tokens left"},
+	{lab.MeasureOwn, "saved by itself"},
+	{lab.MeasureFailed, "failed"},
+	{"head_bytes", "cached prefix"},
+	{"ms", "ms"},
+	{"calls", "model calls"},
+	{"usd", "USD"},
 }
 
 // writeTables writes verdicts, warnings and tables. Width is the terminal's in characters; zero means no limit.
