@@ -17,7 +17,7 @@ import (
 var readOnly = map[string]string{
 	"aider": "session.md", "claudecode-array": "session.json", "vscode": "session.json", "codex-exec": "stream.jsonl", "goose": "session.jsonl",
 	"swe-agent": "session.traj", "chatgpt": "conversation.json",
-	"specstory": "session.md", "qwen": "session.jsonl",
+	"qwen": "session.jsonl",
 }
 
 // readOnlySamples yields all test files of these formats.

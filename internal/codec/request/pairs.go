@@ -27,8 +27,8 @@ func (p *Pairs) Call(own, name string) string {
 	if p.used == nil {
 		p.used = map[string]bool{}
 	}
-	if id == "" || p.used[id] {
-		id = fmt.Sprint("call-", p.n)
+	for n := p.n; id == "" || p.used[id]; n++ {
+		id = fmt.Sprint("call-", n)
 	}
 	p.used[id] = true
 	p.open = append(p.open, opened{own, id, name})
@@ -44,9 +44,12 @@ func (p *Pairs) Result(own, name string) string {
 		func(opened) bool { return name == "" },
 	}
 	for _, fit := range fits {
-		for i, o := range p.open {
+		rest := p.open
+		for i, o := range rest {
 			if fit(o) {
-				p.open = append(p.open[:i:i], p.open[i+1:]...)
+				if p.open = p.open[1:]; i > 0 { // results come in the order of calls, mostly
+					p.open = append(rest[:i:i], rest[i+1:]...)
+				}
 				return o.id
 			}
 		}
