@@ -241,7 +241,7 @@ type Maker struct {
 }
 
 // A Cause is why something failed: a text for people, without keys, and the status of HTTP of the answer that said so; 0 if there was none.
-type Cause struct {
+type Cause struct { //nolint:errname // it is why, and seldom travels as an error
 	Why    string
 	Status int
 }

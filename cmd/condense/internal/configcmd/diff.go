@@ -24,7 +24,7 @@ type difference struct {
 func configDiffCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "diff FILE FILE",
+		Use:   "diff OLD NEW",
 		Short: "Compare by mode what two configurations do; exit code 1 if it differs",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 || a.ConfigPath != "" {
@@ -32,7 +32,7 @@ func configDiffCommand(a *cli.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			var both [2]*config.Config
 			for i, file := range args {
 				c, err := a.Load(file)
