@@ -2,7 +2,7 @@
 # goroutines of ours share memory, the tests that have several at once. Every test also runs without the detector; `make test-race` runs
 # every test with it, in the nightly job too. With -l it prints the packages.
 set -e
-packages='core core/history live/internal/chain internal/live/job internal/live/queue internal/live/session internal/live/stats internal/live/store
+packages='core core/history live/internal/chain internal/live/job internal/live/queue internal/live/session internal/live/store
 internal/live/tenant cmd/condense/internal/hook'
 [ "$1" != -l ] || { printf '%s\n' live internal/plugins/supervise $packages; exit; }
 

@@ -97,6 +97,7 @@ func find(raw []byte, found func(m Item, data []byte)) {
 
 // mayHave reports whether a member that can have a medium, or a data URL, is in raw: in most messages none is.
 func mayHave(raw []byte) bool {
+	marks := &indexed().marks
 	for i := bytes.IndexByte(raw, '"'); i >= 0 && i+1 < len(raw); i = bytes.IndexByte(raw, '"') {
 		raw = raw[i+1:]
 		for _, mark := range marks[raw[0]] {
@@ -176,7 +177,7 @@ type object struct {
 
 // form reports whether the member key of an object is a medium in one of the known forms.
 func (f *finder) form(o *object, key string, v []byte) bool {
-	for _, form := range byMember[key] {
+	for _, form := range indexed().byMember[key] {
 		if form.Type != "" && form.Type != o.kind || form.Beside != "" && form.Beside != o.beside || o.media > maxMembers {
 			continue
 		}

@@ -68,7 +68,7 @@ func TestEveryAPIHasARowForEveryMedium(t *testing.T) {
 		kind media.Kind
 	}
 	rows, tried := map[row]bool{}, map[row]bool{}
-	for _, f := range media.Forms {
+	for _, f := range media.Forms() {
 		r := row{f.API, f.Kind}
 		rows[r] = rows[r] || f.Data != ""
 	}

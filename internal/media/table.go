@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"strings"
+	"sync"
 )
 
 // A Form is how an API writes a medium, and what it costs there. With no Data the API has no such medium.
@@ -71,12 +72,12 @@ const anySize, usualImage = 1 << 30, 1600
 //     as 560 for pages of any kind (https://ai.google.dev/gemini-api/docs/media-resolution).
 //   - converse: blocks of Amazon Bedrock's Converse, in results of tools, too.
 //   - mcp, ai-sdk: files of agents, and results of MCP. Data URLs are found everywhere but in prose.
-var Forms = func() (all []Form) {
+var Forms = sync.OnceValue(func() (all []Form) {
 	if err := json.Unmarshal(formsJSON, &all); err != nil {
 		panic("media: forms.json: " + err.Error()) // embedded and tested
 	}
 	return all
-}()
+})
 
 //go:embed forms.json
 var formsJSON []byte
@@ -102,17 +103,21 @@ var files = map[string]Kind{
 	"SUQz": Audio, "AAAAIGZ0eX": Video, "AAAAHGZ0eX": Video, "AAAAGGZ0eX": Video, "AAAAFGZ0eX": Video, "GkXfo": Video,
 }
 
-// byMember are the forms by the member that has the medium. Marks are what follows a quote in any of them, by its first
+// An index has the forms by the member that has the medium. Marks are what follows a quote in any of them, by its first
 // byte.
-var byMember, marks = func() (map[string][]*Form, [256][][]byte) {
-	members := map[string][]*Form{}
-	var marks [256][][]byte
-	mark := func(s string) { marks[s[0]] = append(marks[s[0]], []byte(s)) }
+type index struct {
+	byMember map[string][]*Form
+	marks    [256][][]byte
+}
+
+var indexed = sync.OnceValue(func() *index {
+	x := &index{byMember: map[string][]*Form{}}
+	mark := func(s string) { x.marks[s[0]] = append(x.marks[s[0]], []byte(s)) }
 	for begin := range files {
 		mark(begin)
 	}
-	for i := range Forms {
-		f := &Forms[i]
+	for i := range Forms() {
+		f := &Forms()[i]
 		if f.Data == "" {
 			continue
 		}
@@ -121,21 +126,21 @@ var byMember, marks = func() (map[string][]*Form, [256][][]byte) {
 			f.formats = append(f.formats, strings.Split(at, "."))
 		}
 		name := f.path[0]
-		if members[name] == nil {
+		if x.byMember[name] == nil {
 			mark(name + `"`)
 		}
-		members[name] = append(members[name], f)
+		x.byMember[name] = append(x.byMember[name], f)
 	}
-	return members, marks
-}()
+	return x
+})
 
 // sibling returns the form of a medium of another kind in the same API; nil if there is none.
 func (f *Form) sibling(k Kind) *Form {
 	if f == nil {
 		return nil
 	}
-	for i := range Forms {
-		if s := &Forms[i]; s.API == f.API && s.Kind == k && s.Data != "" {
+	for i := range Forms() {
+		if s := &Forms()[i]; s.API == f.API && s.Kind == k && s.Data != "" {
 			return s
 		}
 	}

@@ -63,7 +63,7 @@ func TestEditorOfConfiguration(t *testing.T) {
 
 	for i, d := range []struct{ text, want string }{
 		{"chain: [a]\nproviders:\n  a: {plugin: ./ours, settings: {last: 4, mark: {style: dots}}}\n", ""},
-		{"chain: [aa]\nproviders:\n  a: {strategy: smart, settings: {preset: balanced}}\n", ""},
+		{"chain: [b]\nproviders:\n  a: {strategy: smart, settings: {preset: balanced}}\n", ""},
 		{"chain: [newst]\n", "2:9 Value is not accepted"},
 		{"modes: {ask: lokal}\n", "2:14 "},
 		{"default_profile: cod\n", "2:18 Value is not accepted"},
@@ -81,7 +81,7 @@ func TestEditorOfConfiguration(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"chain:\n  - ¦", []string{"aa", "smart", "truncation"}},
+		{"chain:\n  - ¦", []string{"b", "smart", "truncation"}},
 		{"default_profile: ¦", []string{"default"}},
 		{"providers:\n  a:\n    plugin: ./ours\n    settings:\n      ¦", []string{"last", "mark", "share"}},
 		{"providers:\n  a:\n    plugin: ./ours\n    settings:\n      mark:\n        style: ¦", []string{"none", "dots"}},
