@@ -100,7 +100,7 @@ func (x CallbackError_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CallbackError_Code.Descriptor instead.
 func (CallbackError_Code) EnumDescriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32, 0}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33, 0}
 }
 
 type DescribeRequest struct {
@@ -816,7 +816,13 @@ type Start struct {
 	Price        *Price                 `protobuf:"bytes,19,opt,name=price,proto3" json:"price,omitempty"`                         // of that model; absent if unknown
 	// Only Done.usage is wanted: the most that this call would cost in language models, without edits and without asking one. It
 	// is set only for a plugin that said that it estimates.
-	Estimate      bool `protobuf:"varint,20,opt,name=estimate,proto3" json:"estimate,omitempty"`
+	Estimate bool `protobuf:"varint,20,opt,name=estimate,proto3" json:"estimate,omitempty"`
+	// The conversation, the same in all calls about it; it says nothing else about it. Empty if unknown.
+	Conversation  string   `protobuf:"bytes,21,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	State         []byte   `protobuf:"bytes,22,opt,name=state,proto3" json:"state,omitempty"`                     // what Done.state was in the newest answer that is still applied in this conversation; empty if there is none
+	MayWait       bool     `protobuf:"varint,23,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"` // the conversation is below the limit, so Done.later is an answer
+	Quota         *Quota   `protobuf:"bytes,24,opt,name=quota,proto3" json:"quota,omitempty"`                     // of callbacks, in this call; absent if unknown
+	Callbacks     []string `protobuf:"bytes,25,rep,name=callbacks,proto3" json:"callbacks,omitempty"`             // those that the host answers beside count_tokens and generate: hidden, run, embed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -991,6 +997,94 @@ func (x *Start) GetEstimate() bool {
 	return false
 }
 
+func (x *Start) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *Start) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *Start) GetMayWait() bool {
+	if x != nil {
+		return x.MayWait
+	}
+	return false
+}
+
+func (x *Start) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *Start) GetCallbacks() []string {
+	if x != nil {
+		return x.Callbacks
+	}
+	return nil
+}
+
+// A Quota limits the callbacks of a call. Zero is no limit.
+type Quota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ModelCalls    int64                  `protobuf:"varint,1,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"` // Generate and Embed
+	Usd           float64                `protobuf:"fixed64,2,opt,name=usd,proto3" json:"usd,omitempty"`                                // of these
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Quota) GetModelCalls() int64 {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return 0
+}
+
+func (x *Quota) GetUsd() float64 {
+	if x != nil {
+		return x.Usd
+	}
+	return 0
+}
+
 // A Price is in US dollars per million tokens. A zero cache price is unknown, not free.
 type Price struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1004,7 +1098,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1110,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1123,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Price) GetInput() float64 {
@@ -1074,7 +1168,7 @@ type LentModel struct {
 
 func (x *LentModel) Reset() {
 	*x = LentModel{}
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1180,7 @@ func (x *LentModel) String() string {
 func (*LentModel) ProtoMessage() {}
 
 func (x *LentModel) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1193,7 @@ func (x *LentModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LentModel.ProtoReflect.Descriptor instead.
 func (*LentModel) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LentModel) GetName() string {
@@ -1152,7 +1246,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1258,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1271,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Budget) GetWindow() int64 {
@@ -1225,7 +1319,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1331,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1344,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Messages) GetMessages() []*Message {
@@ -1275,7 +1369,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1381,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1394,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Message) GetId() string {
@@ -1370,7 +1464,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1476,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1489,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Part) GetKind() isPart_Kind {
@@ -1511,7 +1605,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1617,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1630,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ToolCall) GetId() string {
@@ -1572,7 +1666,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1678,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1691,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -1633,7 +1727,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1739,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1752,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Image) GetMediaType() string {
@@ -1695,7 +1789,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1801,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1814,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Reasoning) GetText() []byte {
@@ -1755,7 +1849,7 @@ type Opaque struct {
 
 func (x *Opaque) Reset() {
 	*x = Opaque{}
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1861,7 @@ func (x *Opaque) String() string {
 func (*Opaque) ProtoMessage() {}
 
 func (x *Opaque) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1874,7 @@ func (x *Opaque) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Opaque.ProtoReflect.Descriptor instead.
 func (*Opaque) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Opaque) GetKind() string {
@@ -1808,7 +1902,7 @@ type MessageRange struct {
 
 func (x *MessageRange) Reset() {
 	*x = MessageRange{}
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1914,7 @@ func (x *MessageRange) String() string {
 func (*MessageRange) ProtoMessage() {}
 
 func (x *MessageRange) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1927,7 @@ func (x *MessageRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRange.ProtoReflect.Descriptor instead.
 func (*MessageRange) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MessageRange) GetFirst() string {
@@ -1863,7 +1957,7 @@ type Edit struct {
 
 func (x *Edit) Reset() {
 	*x = Edit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1969,7 @@ func (x *Edit) String() string {
 func (*Edit) ProtoMessage() {}
 
 func (x *Edit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1982,7 @@ func (x *Edit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edit.ProtoReflect.Descriptor instead.
 func (*Edit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Edit) GetHide() []*MessageRange {
@@ -1923,7 +2017,7 @@ type Rewrite struct {
 
 func (x *Rewrite) Reset() {
 	*x = Rewrite{}
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2029,7 @@ func (x *Rewrite) String() string {
 func (*Rewrite) ProtoMessage() {}
 
 func (x *Rewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2042,7 @@ func (x *Rewrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rewrite.ProtoReflect.Descriptor instead.
 func (*Rewrite) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Rewrite) GetId() string {
@@ -1981,7 +2075,7 @@ type NewPart struct {
 
 func (x *NewPart) Reset() {
 	*x = NewPart{}
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2087,7 @@ func (x *NewPart) String() string {
 func (*NewPart) ProtoMessage() {}
 
 func (x *NewPart) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2100,7 @@ func (x *NewPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPart.ProtoReflect.Descriptor instead.
 func (*NewPart) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NewPart) GetKind() isNewPart_Kind {
@@ -2076,7 +2170,7 @@ type ResultEdit struct {
 
 func (x *ResultEdit) Reset() {
 	*x = ResultEdit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2182,7 @@ func (x *ResultEdit) String() string {
 func (*ResultEdit) ProtoMessage() {}
 
 func (x *ResultEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2195,7 @@ func (x *ResultEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEdit.ProtoReflect.Descriptor instead.
 func (*ResultEdit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResultEdit) GetPart() uint32 {
@@ -2133,7 +2227,7 @@ type Insert struct {
 
 func (x *Insert) Reset() {
 	*x = Insert{}
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2239,7 @@ func (x *Insert) String() string {
 func (*Insert) ProtoMessage() {}
 
 func (x *Insert) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2252,7 @@ func (x *Insert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Insert.ProtoReflect.Descriptor instead.
 func (*Insert) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Insert) GetAfter() string {
@@ -2192,16 +2286,22 @@ func (x *Insert) GetParts() []*Part {
 // Done ends the answer: the edits are complete. Without edits the messages are unchanged,
 // which is valid and means that there is nothing to gain.
 type Done struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Usage         *Usage                 `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
-	Steps         []*Step                `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"` // what was done, in order; optional
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Usage *Usage                 `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
+	Steps []*Step                `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"` // what was done, in order; optional
+	// Comes back as Start.state in the next call about this conversation, if this answer is applied; undone with it. At most 64 KiB;
+	// empty keeps the state as it is.
+	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is better not to condense yet, in a line: a task is half done, for instance. The host asks again after the conversation
+	// has grown, and asks the next provider if it cannot wait. An answer with edits is not later.
+	Later         string `protobuf:"bytes,4,opt,name=later,proto3" json:"later,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2313,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2326,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Done) GetUsage() *Usage {
@@ -2241,6 +2341,20 @@ func (x *Done) GetSteps() []*Step {
 		return x.Steps
 	}
 	return nil
+}
+
+func (x *Done) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *Done) GetLater() string {
+	if x != nil {
+		return x.Later
+	}
+	return ""
 }
 
 // A Step describes a part of the plugin's work for the report. The host only displays it.
@@ -2260,7 +2374,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2386,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2399,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Step) GetName() string {
@@ -2360,7 +2474,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2486,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2499,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Usage) GetCalls() int64 {
@@ -2439,6 +2553,9 @@ type Callback struct {
 	//
 	//	*Callback_CountTokens
 	//	*Callback_Generate
+	//	*Callback_Hidden
+	//	*Callback_Run
+	//	*Callback_Embed
 	Call          isCallback_Call `protobuf_oneof:"call"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2446,7 +2563,7 @@ type Callback struct {
 
 func (x *Callback) Reset() {
 	*x = Callback{}
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2575,7 @@ func (x *Callback) String() string {
 func (*Callback) ProtoMessage() {}
 
 func (x *Callback) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2588,7 @@ func (x *Callback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callback.ProtoReflect.Descriptor instead.
 func (*Callback) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Callback) GetId() uint64 {
@@ -2506,6 +2623,33 @@ func (x *Callback) GetGenerate() *Generate {
 	return nil
 }
 
+func (x *Callback) GetHidden() *Hidden {
+	if x != nil {
+		if x, ok := x.Call.(*Callback_Hidden); ok {
+			return x.Hidden
+		}
+	}
+	return nil
+}
+
+func (x *Callback) GetRun() *Run {
+	if x != nil {
+		if x, ok := x.Call.(*Callback_Run); ok {
+			return x.Run
+		}
+	}
+	return nil
+}
+
+func (x *Callback) GetEmbed() *Embed {
+	if x != nil {
+		if x, ok := x.Call.(*Callback_Embed); ok {
+			return x.Embed
+		}
+	}
+	return nil
+}
+
 type isCallback_Call interface {
 	isCallback_Call()
 }
@@ -2518,9 +2662,27 @@ type Callback_Generate struct {
 	Generate *Generate `protobuf:"bytes,3,opt,name=generate,proto3,oneof"`
 }
 
+type Callback_Hidden struct {
+	Hidden *Hidden `protobuf:"bytes,4,opt,name=hidden,proto3,oneof"`
+}
+
+type Callback_Run struct {
+	Run *Run `protobuf:"bytes,5,opt,name=run,proto3,oneof"`
+}
+
+type Callback_Embed struct {
+	Embed *Embed `protobuf:"bytes,6,opt,name=embed,proto3,oneof"`
+}
+
 func (*Callback_CountTokens) isCallback_Call() {}
 
 func (*Callback_Generate) isCallback_Call() {}
+
+func (*Callback_Hidden) isCallback_Call() {}
+
+func (*Callback_Run) isCallback_Call() {}
+
+func (*Callback_Embed) isCallback_Call() {}
 
 // A Reply answers the callback of its id.
 type Reply struct {
@@ -2531,6 +2693,9 @@ type Reply struct {
 	//	*Reply_TokenCounts
 	//	*Reply_Generated
 	//	*Reply_Error
+	//	*Reply_Hidden
+	//	*Reply_Run
+	//	*Reply_Embedded
 	Result        isReply_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2538,7 +2703,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2715,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2728,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -2607,6 +2772,33 @@ func (x *Reply) GetError() *CallbackError {
 	return nil
 }
 
+func (x *Reply) GetHidden() *HiddenMessages {
+	if x != nil {
+		if x, ok := x.Result.(*Reply_Hidden); ok {
+			return x.Hidden
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetRun() *RunResult {
+	if x != nil {
+		if x, ok := x.Result.(*Reply_Run); ok {
+			return x.Run
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetEmbedded() *Embedded {
+	if x != nil {
+		if x, ok := x.Result.(*Reply_Embedded); ok {
+			return x.Embedded
+		}
+	}
+	return nil
+}
+
 type isReply_Result interface {
 	isReply_Result()
 }
@@ -2623,11 +2815,29 @@ type Reply_Error struct {
 	Error *CallbackError `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
 }
 
+type Reply_Hidden struct {
+	Hidden *HiddenMessages `protobuf:"bytes,5,opt,name=hidden,proto3,oneof"`
+}
+
+type Reply_Run struct {
+	Run *RunResult `protobuf:"bytes,6,opt,name=run,proto3,oneof"`
+}
+
+type Reply_Embedded struct {
+	Embedded *Embedded `protobuf:"bytes,7,opt,name=embedded,proto3,oneof"`
+}
+
 func (*Reply_TokenCounts) isReply_Result() {}
 
 func (*Reply_Generated) isReply_Result() {}
 
 func (*Reply_Error) isReply_Result() {}
+
+func (*Reply_Hidden) isReply_Result() {}
+
+func (*Reply_Run) isReply_Result() {}
+
+func (*Reply_Embedded) isReply_Result() {}
 
 // A CallbackError is the reason why a callback failed. The call goes on.
 type CallbackError struct {
@@ -2640,7 +2850,7 @@ type CallbackError struct {
 
 func (x *CallbackError) Reset() {
 	*x = CallbackError{}
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2862,7 @@ func (x *CallbackError) String() string {
 func (*CallbackError) ProtoMessage() {}
 
 func (x *CallbackError) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2875,7 @@ func (x *CallbackError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackError.ProtoReflect.Descriptor instead.
 func (*CallbackError) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CallbackError) GetCode() CallbackError_Code {
@@ -2693,7 +2903,7 @@ type CountTokens struct {
 
 func (x *CountTokens) Reset() {
 	*x = CountTokens{}
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2915,7 @@ func (x *CountTokens) String() string {
 func (*CountTokens) ProtoMessage() {}
 
 func (x *CountTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2928,7 @@ func (x *CountTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokens.ProtoReflect.Descriptor instead.
 func (*CountTokens) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CountTokens) GetItems() []*CountItem {
@@ -2744,7 +2954,7 @@ type CountItem struct {
 
 func (x *CountItem) Reset() {
 	*x = CountItem{}
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2966,7 @@ func (x *CountItem) String() string {
 func (*CountItem) ProtoMessage() {}
 
 func (x *CountItem) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2979,7 @@ func (x *CountItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountItem.ProtoReflect.Descriptor instead.
 func (*CountItem) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CountItem) GetKind() isCountItem_Kind {
@@ -2838,7 +3048,7 @@ type PartRef struct {
 
 func (x *PartRef) Reset() {
 	*x = PartRef{}
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2850,7 +3060,7 @@ func (x *PartRef) String() string {
 func (*PartRef) ProtoMessage() {}
 
 func (x *PartRef) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2863,7 +3073,7 @@ func (x *PartRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRef.ProtoReflect.Descriptor instead.
 func (*PartRef) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PartRef) GetMessage() string {
@@ -2891,7 +3101,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3113,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3126,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Content) GetParts() []*Part {
@@ -2937,7 +3147,7 @@ type TokenCounts struct {
 
 func (x *TokenCounts) Reset() {
 	*x = TokenCounts{}
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +3159,7 @@ func (x *TokenCounts) String() string {
 func (*TokenCounts) ProtoMessage() {}
 
 func (x *TokenCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2962,7 +3172,7 @@ func (x *TokenCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenCounts.ProtoReflect.Descriptor instead.
 func (*TokenCounts) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TokenCounts) GetTokens() []int64 {
@@ -2990,13 +3200,16 @@ type Generate struct {
 	MaxOutputTokens int64                  `protobuf:"varint,4,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"` // 0 for the host's choice
 	Tools           []byte                 `protobuf:"bytes,5,opt,name=tools,proto3" json:"tools,omitempty"`                                               // definitions of the tools that the input calls, as in Start; may be empty
 	Cached          bool                   `protobuf:"varint,6,opt,name=cached,proto3" json:"cached,omitempty"`                                            // all input but the last was sent to this model before in the same form
+	Schema          []byte                 `protobuf:"bytes,7,opt,name=schema,proto3" json:"schema,omitempty"`                                             // a JSON schema that the answer must match; empty for text. A host or model that cannot answers CODE_UNSUPPORTED
+	Temperature     *float64               `protobuf:"fixed64,8,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
+	Effort          string                 `protobuf:"bytes,9,opt,name=effort,proto3" json:"effort,omitempty"` // of reasoning: low, medium, high; empty for the host's choice
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3221,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3234,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Generate) GetModel() string {
@@ -3066,6 +3279,27 @@ func (x *Generate) GetCached() bool {
 	return false
 }
 
+func (x *Generate) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *Generate) GetTemperature() float64 {
+	if x != nil && x.Temperature != nil {
+		return *x.Temperature
+	}
+	return 0
+}
+
+func (x *Generate) GetEffort() string {
+	if x != nil {
+		return x.Effort
+	}
+	return ""
+}
+
 // A GenerateInput is a part of the model's input.
 type GenerateInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3080,7 +3314,7 @@ type GenerateInput struct {
 
 func (x *GenerateInput) Reset() {
 	*x = GenerateInput{}
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3326,7 @@ func (x *GenerateInput) String() string {
 func (*GenerateInput) ProtoMessage() {}
 
 func (x *GenerateInput) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3339,7 @@ func (x *GenerateInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateInput.ProtoReflect.Descriptor instead.
 func (*GenerateInput) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GenerateInput) GetKind() isGenerateInput_Kind {
@@ -3159,7 +3393,7 @@ type NewMessage struct {
 
 func (x *NewMessage) Reset() {
 	*x = NewMessage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3405,7 @@ func (x *NewMessage) String() string {
 func (*NewMessage) ProtoMessage() {}
 
 func (x *NewMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +3418,7 @@ func (x *NewMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewMessage.ProtoReflect.Descriptor instead.
 func (*NewMessage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NewMessage) GetRole() string {
@@ -3212,7 +3446,7 @@ type Generated struct {
 
 func (x *Generated) Reset() {
 	*x = Generated{}
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3224,7 +3458,7 @@ func (x *Generated) String() string {
 func (*Generated) ProtoMessage() {}
 
 func (x *Generated) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3237,7 +3471,7 @@ func (x *Generated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generated.ProtoReflect.Descriptor instead.
 func (*Generated) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Generated) GetText() []byte {
@@ -3261,6 +3495,366 @@ func (x *Generated) GetTruncated() bool {
 	return false
 }
 
+// Hidden asks for messages that earlier condensations hid or rewrote, as they were. Their IDs cannot stand in edits: what is worth
+// reading again is inserted as a new message.
+type Hidden struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ids           []string               `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"` // empty: a list of all, oldest first, without parts
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hidden) Reset() {
+	*x = Hidden{}
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hidden) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hidden) ProtoMessage() {}
+
+func (x *Hidden) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hidden.ProtoReflect.Descriptor instead.
+func (*Hidden) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Hidden) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+type HiddenMessages struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Messages      []*Message             `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HiddenMessages) Reset() {
+	*x = HiddenMessages{}
+	mi := &file_condense_v1_condense_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HiddenMessages) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HiddenMessages) ProtoMessage() {}
+
+func (x *HiddenMessages) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HiddenMessages.ProtoReflect.Descriptor instead.
+func (*HiddenMessages) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *HiddenMessages) GetMessages() []*Message {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+// Run lets a built-in strategy shorten a part of the conversation; its edits may be sent on, changed or not.
+type Run struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strategy      string                 `protobuf:"bytes,1,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	Settings      []byte                 `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"` // a JSON object; empty means {}
+	Messages      []*MessageRange        `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"` // which it may change; empty: all
+	Target        int64                  `protobuf:"varint,4,opt,name=target,proto3" json:"target,omitempty"`    // tokens of the whole conversation; 0 for that of the call
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Run) Reset() {
+	*x = Run{}
+	mi := &file_condense_v1_condense_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Run) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Run) ProtoMessage() {}
+
+func (x *Run) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Run.ProtoReflect.Descriptor instead.
+func (*Run) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Run) GetStrategy() string {
+	if x != nil {
+		return x.Strategy
+	}
+	return ""
+}
+
+func (x *Run) GetSettings() []byte {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *Run) GetMessages() []*MessageRange {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *Run) GetTarget() int64 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+type RunResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Edit          *Edit                  `protobuf:"bytes,1,opt,name=edit,proto3" json:"edit,omitempty"`
+	Tokens        int64                  `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"` // of the conversation after the edit
+	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunResult) Reset() {
+	*x = RunResult{}
+	mi := &file_condense_v1_condense_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunResult) ProtoMessage() {}
+
+func (x *RunResult) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
+func (*RunResult) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *RunResult) GetEdit() *Edit {
+	if x != nil {
+		return x.Edit
+	}
+	return nil
+}
+
+func (x *RunResult) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *RunResult) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Embed asks the model of the user's configuration for vectors.
+type Embed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Texts         [][]byte               `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Embed) Reset() {
+	*x = Embed{}
+	mi := &file_condense_v1_condense_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Embed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Embed) ProtoMessage() {}
+
+func (x *Embed) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Embed.ProtoReflect.Descriptor instead.
+func (*Embed) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Embed) GetTexts() [][]byte {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
+type Embedded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Vectors       []*Vector              `protobuf:"bytes,1,rep,name=vectors,proto3" json:"vectors,omitempty"` // one for each text, in order
+	Usage         *Usage                 `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Embedded) Reset() {
+	*x = Embedded{}
+	mi := &file_condense_v1_condense_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Embedded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Embedded) ProtoMessage() {}
+
+func (x *Embedded) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Embedded.ProtoReflect.Descriptor instead.
+func (*Embedded) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Embedded) GetVectors() []*Vector {
+	if x != nil {
+		return x.Vectors
+	}
+	return nil
+}
+
+func (x *Embedded) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+type Vector struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []float32              `protobuf:"fixed32,1,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vector) Reset() {
+	*x = Vector{}
+	mi := &file_condense_v1_condense_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vector) ProtoMessage() {}
+
+func (x *Vector) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vector.ProtoReflect.Descriptor instead.
+func (*Vector) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *Vector) GetValues() []float32 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // Log is written to the host's log, with the plugin's name and the ID of the call.
 type Log struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3273,7 +3867,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3879,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3298,7 +3892,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Log) GetLevel() string {
@@ -3332,7 +3926,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	mi := &file_condense_v1_condense_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +3938,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	mi := &file_condense_v1_condense_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +3951,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LogField) GetKey() string {
@@ -3385,7 +3979,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_condense_v1_condense_proto_msgTypes[44]
+	mi := &file_condense_v1_condense_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3397,7 +3991,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[44]
+	mi := &file_condense_v1_condense_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3410,7 +4004,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{44}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -3473,7 +4067,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xd0\x04\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xed\x05\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -3496,7 +4090,16 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04host\x18\x11 \x01(\tR\x04host\x12\x14\n" +
 	"\x05model\x18\x12 \x01(\tR\x05model\x12(\n" +
 	"\x05price\x18\x13 \x01(\v2\x12.condense.v1.PriceR\x05price\x12\x1a\n" +
-	"\bestimate\x18\x14 \x01(\bR\bestimate\"u\n" +
+	"\bestimate\x18\x14 \x01(\bR\bestimate\x12\"\n" +
+	"\fconversation\x18\x15 \x01(\tR\fconversation\x12\x14\n" +
+	"\x05state\x18\x16 \x01(\fR\x05state\x12\x19\n" +
+	"\bmay_wait\x18\x17 \x01(\bR\amayWait\x12(\n" +
+	"\x05quota\x18\x18 \x01(\v2\x12.condense.v1.QuotaR\x05quota\x12\x1c\n" +
+	"\tcallbacks\x18\x19 \x03(\tR\tcallbacks\":\n" +
+	"\x05Quota\x12\x1f\n" +
+	"\vmodel_calls\x18\x01 \x01(\x03R\n" +
+	"modelCalls\x12\x10\n" +
+	"\x03usd\x18\x02 \x01(\x01R\x03usd\"u\n" +
 	"\x05Price\x12\x14\n" +
 	"\x05input\x18\x01 \x01(\x01R\x05input\x12\x16\n" +
 	"\x06output\x18\x02 \x01(\x01R\x06output\x12\x1d\n" +
@@ -3582,10 +4185,12 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05after\x18\x01 \x01(\tR\x05after\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12'\n" +
-	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\"Y\n" +
+	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\"\x85\x01\n" +
 	"\x04Done\x12(\n" +
 	"\x05usage\x18\x01 \x01(\v2\x12.condense.v1.UsageR\x05usage\x12'\n" +
-	"\x05steps\x18\x02 \x03(\v2\x11.condense.v1.StepR\x05steps\"\xa6\x02\n" +
+	"\x05steps\x18\x02 \x03(\v2\x11.condense.v1.StepR\x05steps\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x12\x14\n" +
+	"\x05later\x18\x04 \x01(\tR\x05later\"\xa6\x02\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06looked\x18\x02 \x01(\x03R\x06looked\x12\x18\n" +
@@ -3605,17 +4210,23 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\routput_tokens\x18\x03 \x01(\x03R\foutputTokens\x12#\n" +
 	"\rcached_tokens\x18\x04 \x01(\x03R\fcachedTokens\x12\x10\n" +
 	"\x03usd\x18\x05 \x01(\x01R\x03usd\x12\x1a\n" +
-	"\bunpriced\x18\x06 \x01(\x03R\bunpriced\"\x96\x01\n" +
+	"\bunpriced\x18\x06 \x01(\x03R\bunpriced\"\x97\x02\n" +
 	"\bCallback\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
 	"\fcount_tokens\x18\x02 \x01(\v2\x18.condense.v1.CountTokensH\x00R\vcountTokens\x123\n" +
-	"\bgenerate\x18\x03 \x01(\v2\x15.condense.v1.GenerateH\x00R\bgenerateB\x06\n" +
-	"\x04call\"\xcc\x01\n" +
+	"\bgenerate\x18\x03 \x01(\v2\x15.condense.v1.GenerateH\x00R\bgenerate\x12-\n" +
+	"\x06hidden\x18\x04 \x01(\v2\x13.condense.v1.HiddenH\x00R\x06hidden\x12$\n" +
+	"\x03run\x18\x05 \x01(\v2\x10.condense.v1.RunH\x00R\x03run\x12*\n" +
+	"\x05embed\x18\x06 \x01(\v2\x12.condense.v1.EmbedH\x00R\x05embedB\x06\n" +
+	"\x04call\"\xe4\x02\n" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
 	"\ftoken_counts\x18\x02 \x01(\v2\x18.condense.v1.TokenCountsH\x00R\vtokenCounts\x126\n" +
 	"\tgenerated\x18\x03 \x01(\v2\x16.condense.v1.GeneratedH\x00R\tgenerated\x122\n" +
-	"\x05error\x18\x04 \x01(\v2\x1a.condense.v1.CallbackErrorH\x00R\x05errorB\b\n" +
+	"\x05error\x18\x04 \x01(\v2\x1a.condense.v1.CallbackErrorH\x00R\x05error\x125\n" +
+	"\x06hidden\x18\x05 \x01(\v2\x1b.condense.v1.HiddenMessagesH\x00R\x06hidden\x12*\n" +
+	"\x03run\x18\x06 \x01(\v2\x16.condense.v1.RunResultH\x00R\x03run\x123\n" +
+	"\bembedded\x18\a \x01(\v2\x15.condense.v1.EmbeddedH\x00R\bembeddedB\b\n" +
 	"\x06result\"\x81\x02\n" +
 	"\rCallbackError\x123\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1f.condense.v1.CallbackError.CodeR\x04code\x12\x18\n" +
@@ -3644,14 +4255,18 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05parts\x18\x01 \x03(\v2\x11.condense.v1.PartR\x05parts\"L\n" +
 	"\vTokenCounts\x12\x16\n" +
 	"\x06tokens\x18\x01 \x03(\x03R\x06tokens\x12%\n" +
-	"\x0eframing_tokens\x18\x02 \x01(\x03R\rframingTokens\"\xc4\x01\n" +
+	"\x0eframing_tokens\x18\x02 \x01(\x03R\rframingTokens\"\xab\x02\n" +
 	"\bGenerate\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06system\x18\x02 \x01(\fR\x06system\x120\n" +
 	"\x05input\x18\x03 \x03(\v2\x1a.condense.v1.GenerateInputR\x05input\x12*\n" +
 	"\x11max_output_tokens\x18\x04 \x01(\x03R\x0fmaxOutputTokens\x12\x14\n" +
 	"\x05tools\x18\x05 \x01(\fR\x05tools\x12\x16\n" +
-	"\x06cached\x18\x06 \x01(\bR\x06cached\"\x85\x01\n" +
+	"\x06cached\x18\x06 \x01(\bR\x06cached\x12\x16\n" +
+	"\x06schema\x18\a \x01(\fR\x06schema\x12%\n" +
+	"\vtemperature\x18\b \x01(\x01H\x00R\vtemperature\x88\x01\x01\x12\x16\n" +
+	"\x06effort\x18\t \x01(\tR\x06effortB\x0e\n" +
+	"\f_temperature\"\x85\x01\n" +
 	"\rGenerateInput\x127\n" +
 	"\bmessages\x18\x01 \x01(\v2\x19.condense.v1.MessageRangeH\x00R\bmessages\x123\n" +
 	"\amessage\x18\x02 \x01(\v2\x17.condense.v1.NewMessageH\x00R\amessageB\x06\n" +
@@ -3663,7 +4278,27 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\tGenerated\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12(\n" +
 	"\x05usage\x18\x02 \x01(\v2\x12.condense.v1.UsageR\x05usage\x12\x1c\n" +
-	"\ttruncated\x18\x03 \x01(\bR\ttruncated\"d\n" +
+	"\ttruncated\x18\x03 \x01(\bR\ttruncated\"\x1a\n" +
+	"\x06Hidden\x12\x10\n" +
+	"\x03ids\x18\x01 \x03(\tR\x03ids\"B\n" +
+	"\x0eHiddenMessages\x120\n" +
+	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\x8c\x01\n" +
+	"\x03Run\x12\x1a\n" +
+	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x1a\n" +
+	"\bsettings\x18\x02 \x01(\fR\bsettings\x125\n" +
+	"\bmessages\x18\x03 \x03(\v2\x19.condense.v1.MessageRangeR\bmessages\x12\x16\n" +
+	"\x06target\x18\x04 \x01(\x03R\x06target\"t\n" +
+	"\tRunResult\x12%\n" +
+	"\x04edit\x18\x01 \x01(\v2\x11.condense.v1.EditR\x04edit\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12(\n" +
+	"\x05usage\x18\x03 \x01(\v2\x12.condense.v1.UsageR\x05usage\"\x1d\n" +
+	"\x05Embed\x12\x14\n" +
+	"\x05texts\x18\x01 \x03(\fR\x05texts\"c\n" +
+	"\bEmbedded\x12-\n" +
+	"\avectors\x18\x01 \x03(\v2\x13.condense.v1.VectorR\avectors\x12(\n" +
+	"\x05usage\x18\x02 \x01(\v2\x12.condense.v1.UsageR\x05usage\" \n" +
+	"\x06Vector\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"d\n" +
 	"\x03Log\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage\x12-\n" +
@@ -3693,7 +4328,7 @@ func file_condense_v1_condense_proto_rawDescGZIP() []byte {
 }
 
 var file_condense_v1_condense_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_condense_v1_condense_proto_goTypes = []any{
 	(CallbackError_Code)(0),   // 0: condense.v1.CallbackError.Code
 	(*DescribeRequest)(nil),   // 1: condense.v1.DescribeRequest
@@ -3706,108 +4341,129 @@ var file_condense_v1_condense_proto_goTypes = []any{
 	(*CondenseResponse)(nil),  // 8: condense.v1.CondenseResponse
 	(*Fragment)(nil),          // 9: condense.v1.Fragment
 	(*Start)(nil),             // 10: condense.v1.Start
-	(*Price)(nil),             // 11: condense.v1.Price
-	(*LentModel)(nil),         // 12: condense.v1.LentModel
-	(*Budget)(nil),            // 13: condense.v1.Budget
-	(*Messages)(nil),          // 14: condense.v1.Messages
-	(*Message)(nil),           // 15: condense.v1.Message
-	(*Part)(nil),              // 16: condense.v1.Part
-	(*ToolCall)(nil),          // 17: condense.v1.ToolCall
-	(*ToolResult)(nil),        // 18: condense.v1.ToolResult
-	(*Image)(nil),             // 19: condense.v1.Image
-	(*Reasoning)(nil),         // 20: condense.v1.Reasoning
-	(*Opaque)(nil),            // 21: condense.v1.Opaque
-	(*MessageRange)(nil),      // 22: condense.v1.MessageRange
-	(*Edit)(nil),              // 23: condense.v1.Edit
-	(*Rewrite)(nil),           // 24: condense.v1.Rewrite
-	(*NewPart)(nil),           // 25: condense.v1.NewPart
-	(*ResultEdit)(nil),        // 26: condense.v1.ResultEdit
-	(*Insert)(nil),            // 27: condense.v1.Insert
-	(*Done)(nil),              // 28: condense.v1.Done
-	(*Step)(nil),              // 29: condense.v1.Step
-	(*Usage)(nil),             // 30: condense.v1.Usage
-	(*Callback)(nil),          // 31: condense.v1.Callback
-	(*Reply)(nil),             // 32: condense.v1.Reply
-	(*CallbackError)(nil),     // 33: condense.v1.CallbackError
-	(*CountTokens)(nil),       // 34: condense.v1.CountTokens
-	(*CountItem)(nil),         // 35: condense.v1.CountItem
-	(*PartRef)(nil),           // 36: condense.v1.PartRef
-	(*Content)(nil),           // 37: condense.v1.Content
-	(*TokenCounts)(nil),       // 38: condense.v1.TokenCounts
-	(*Generate)(nil),          // 39: condense.v1.Generate
-	(*GenerateInput)(nil),     // 40: condense.v1.GenerateInput
-	(*NewMessage)(nil),        // 41: condense.v1.NewMessage
-	(*Generated)(nil),         // 42: condense.v1.Generated
-	(*Log)(nil),               // 43: condense.v1.Log
-	(*LogField)(nil),          // 44: condense.v1.LogField
-	(*Progress)(nil),          // 45: condense.v1.Progress
-	nil,                       // 46: condense.v1.Step.SavedEntry
+	(*Quota)(nil),             // 11: condense.v1.Quota
+	(*Price)(nil),             // 12: condense.v1.Price
+	(*LentModel)(nil),         // 13: condense.v1.LentModel
+	(*Budget)(nil),            // 14: condense.v1.Budget
+	(*Messages)(nil),          // 15: condense.v1.Messages
+	(*Message)(nil),           // 16: condense.v1.Message
+	(*Part)(nil),              // 17: condense.v1.Part
+	(*ToolCall)(nil),          // 18: condense.v1.ToolCall
+	(*ToolResult)(nil),        // 19: condense.v1.ToolResult
+	(*Image)(nil),             // 20: condense.v1.Image
+	(*Reasoning)(nil),         // 21: condense.v1.Reasoning
+	(*Opaque)(nil),            // 22: condense.v1.Opaque
+	(*MessageRange)(nil),      // 23: condense.v1.MessageRange
+	(*Edit)(nil),              // 24: condense.v1.Edit
+	(*Rewrite)(nil),           // 25: condense.v1.Rewrite
+	(*NewPart)(nil),           // 26: condense.v1.NewPart
+	(*ResultEdit)(nil),        // 27: condense.v1.ResultEdit
+	(*Insert)(nil),            // 28: condense.v1.Insert
+	(*Done)(nil),              // 29: condense.v1.Done
+	(*Step)(nil),              // 30: condense.v1.Step
+	(*Usage)(nil),             // 31: condense.v1.Usage
+	(*Callback)(nil),          // 32: condense.v1.Callback
+	(*Reply)(nil),             // 33: condense.v1.Reply
+	(*CallbackError)(nil),     // 34: condense.v1.CallbackError
+	(*CountTokens)(nil),       // 35: condense.v1.CountTokens
+	(*CountItem)(nil),         // 36: condense.v1.CountItem
+	(*PartRef)(nil),           // 37: condense.v1.PartRef
+	(*Content)(nil),           // 38: condense.v1.Content
+	(*TokenCounts)(nil),       // 39: condense.v1.TokenCounts
+	(*Generate)(nil),          // 40: condense.v1.Generate
+	(*GenerateInput)(nil),     // 41: condense.v1.GenerateInput
+	(*NewMessage)(nil),        // 42: condense.v1.NewMessage
+	(*Generated)(nil),         // 43: condense.v1.Generated
+	(*Hidden)(nil),            // 44: condense.v1.Hidden
+	(*HiddenMessages)(nil),    // 45: condense.v1.HiddenMessages
+	(*Run)(nil),               // 46: condense.v1.Run
+	(*RunResult)(nil),         // 47: condense.v1.RunResult
+	(*Embed)(nil),             // 48: condense.v1.Embed
+	(*Embedded)(nil),          // 49: condense.v1.Embedded
+	(*Vector)(nil),            // 50: condense.v1.Vector
+	(*Log)(nil),               // 51: condense.v1.Log
+	(*LogField)(nil),          // 52: condense.v1.LogField
+	(*Progress)(nil),          // 53: condense.v1.Progress
+	nil,                       // 54: condense.v1.Step.SavedEntry
 }
 var file_condense_v1_condense_proto_depIdxs = []int32{
 	3,  // 0: condense.v1.DescribeResponse.settings:type_name -> condense.v1.Setting
 	3,  // 1: condense.v1.Setting.fields:type_name -> condense.v1.Setting
 	6,  // 2: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
 	10, // 3: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
-	14, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
-	32, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
+	15, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
+	33, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
 	9,  // 6: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
-	31, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
-	43, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
-	45, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
-	23, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
-	28, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
+	32, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
+	51, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
+	53, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
+	24, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
+	29, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
 	9,  // 12: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
-	13, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
-	12, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
-	11, // 15: condense.v1.Start.price:type_name -> condense.v1.Price
-	11, // 16: condense.v1.LentModel.price:type_name -> condense.v1.Price
-	15, // 17: condense.v1.Messages.messages:type_name -> condense.v1.Message
-	16, // 18: condense.v1.Message.parts:type_name -> condense.v1.Part
-	17, // 19: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
-	18, // 20: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
-	19, // 21: condense.v1.Part.image:type_name -> condense.v1.Image
-	20, // 22: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
-	21, // 23: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
-	16, // 24: condense.v1.ToolResult.content:type_name -> condense.v1.Part
-	22, // 25: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
-	24, // 26: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
-	27, // 27: condense.v1.Edit.insert:type_name -> condense.v1.Insert
-	25, // 28: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
-	26, // 29: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
-	16, // 30: condense.v1.NewPart.put:type_name -> condense.v1.Part
-	25, // 31: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
-	16, // 32: condense.v1.Insert.parts:type_name -> condense.v1.Part
-	30, // 33: condense.v1.Done.usage:type_name -> condense.v1.Usage
-	29, // 34: condense.v1.Done.steps:type_name -> condense.v1.Step
-	46, // 35: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
-	34, // 36: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
-	39, // 37: condense.v1.Callback.generate:type_name -> condense.v1.Generate
-	38, // 38: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
-	42, // 39: condense.v1.Reply.generated:type_name -> condense.v1.Generated
-	33, // 40: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
-	0,  // 41: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
-	35, // 42: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
-	22, // 43: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
-	36, // 44: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
-	37, // 45: condense.v1.CountItem.content:type_name -> condense.v1.Content
-	16, // 46: condense.v1.Content.parts:type_name -> condense.v1.Part
-	40, // 47: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
-	22, // 48: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
-	41, // 49: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
-	16, // 50: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
-	30, // 51: condense.v1.Generated.usage:type_name -> condense.v1.Usage
-	44, // 52: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 53: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 54: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 55: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 56: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 57: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 58: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	56, // [56:59] is the sub-list for method output_type
-	53, // [53:56] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	14, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
+	13, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
+	12, // 15: condense.v1.Start.price:type_name -> condense.v1.Price
+	11, // 16: condense.v1.Start.quota:type_name -> condense.v1.Quota
+	12, // 17: condense.v1.LentModel.price:type_name -> condense.v1.Price
+	16, // 18: condense.v1.Messages.messages:type_name -> condense.v1.Message
+	17, // 19: condense.v1.Message.parts:type_name -> condense.v1.Part
+	18, // 20: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
+	19, // 21: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
+	20, // 22: condense.v1.Part.image:type_name -> condense.v1.Image
+	21, // 23: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
+	22, // 24: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
+	17, // 25: condense.v1.ToolResult.content:type_name -> condense.v1.Part
+	23, // 26: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
+	25, // 27: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
+	28, // 28: condense.v1.Edit.insert:type_name -> condense.v1.Insert
+	26, // 29: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
+	27, // 30: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
+	17, // 31: condense.v1.NewPart.put:type_name -> condense.v1.Part
+	26, // 32: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
+	17, // 33: condense.v1.Insert.parts:type_name -> condense.v1.Part
+	31, // 34: condense.v1.Done.usage:type_name -> condense.v1.Usage
+	30, // 35: condense.v1.Done.steps:type_name -> condense.v1.Step
+	54, // 36: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
+	35, // 37: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
+	40, // 38: condense.v1.Callback.generate:type_name -> condense.v1.Generate
+	44, // 39: condense.v1.Callback.hidden:type_name -> condense.v1.Hidden
+	46, // 40: condense.v1.Callback.run:type_name -> condense.v1.Run
+	48, // 41: condense.v1.Callback.embed:type_name -> condense.v1.Embed
+	39, // 42: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
+	43, // 43: condense.v1.Reply.generated:type_name -> condense.v1.Generated
+	34, // 44: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
+	45, // 45: condense.v1.Reply.hidden:type_name -> condense.v1.HiddenMessages
+	47, // 46: condense.v1.Reply.run:type_name -> condense.v1.RunResult
+	49, // 47: condense.v1.Reply.embedded:type_name -> condense.v1.Embedded
+	0,  // 48: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
+	36, // 49: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
+	23, // 50: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
+	37, // 51: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
+	38, // 52: condense.v1.CountItem.content:type_name -> condense.v1.Content
+	17, // 53: condense.v1.Content.parts:type_name -> condense.v1.Part
+	41, // 54: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
+	23, // 55: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
+	42, // 56: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
+	17, // 57: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
+	31, // 58: condense.v1.Generated.usage:type_name -> condense.v1.Usage
+	16, // 59: condense.v1.HiddenMessages.messages:type_name -> condense.v1.Message
+	23, // 60: condense.v1.Run.messages:type_name -> condense.v1.MessageRange
+	24, // 61: condense.v1.RunResult.edit:type_name -> condense.v1.Edit
+	31, // 62: condense.v1.RunResult.usage:type_name -> condense.v1.Usage
+	50, // 63: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
+	31, // 64: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
+	52, // 65: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 66: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 67: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 68: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 69: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 70: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 71: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	69, // [69:72] is the sub-list for method output_type
+	66, // [66:69] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }
@@ -3829,8 +4485,8 @@ func file_condense_v1_condense_proto_init() {
 		(*CondenseResponse_Done)(nil),
 		(*CondenseResponse_Fragment)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[14].OneofWrappers = []any{}
-	file_condense_v1_condense_proto_msgTypes[15].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[15].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[16].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_ToolCall)(nil),
 		(*Part_ToolResult)(nil),
@@ -3838,37 +4494,44 @@ func file_condense_v1_condense_proto_init() {
 		(*Part_Reasoning)(nil),
 		(*Part_Opaque)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[24].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[25].OneofWrappers = []any{
 		(*NewPart_Keep)(nil),
 		(*NewPart_Result)(nil),
 		(*NewPart_Put)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[30].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[31].OneofWrappers = []any{
 		(*Callback_CountTokens)(nil),
 		(*Callback_Generate)(nil),
+		(*Callback_Hidden)(nil),
+		(*Callback_Run)(nil),
+		(*Callback_Embed)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[31].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[32].OneofWrappers = []any{
 		(*Reply_TokenCounts)(nil),
 		(*Reply_Generated)(nil),
 		(*Reply_Error)(nil),
+		(*Reply_Hidden)(nil),
+		(*Reply_Run)(nil),
+		(*Reply_Embedded)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[34].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[35].OneofWrappers = []any{
 		(*CountItem_Messages)(nil),
 		(*CountItem_Part)(nil),
 		(*CountItem_Content)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[39].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[39].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[40].OneofWrappers = []any{
 		(*GenerateInput_Messages)(nil),
 		(*GenerateInput_Message)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[44].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[52].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_condense_v1_condense_proto_rawDesc), len(file_condense_v1_condense_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   46,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
