@@ -247,20 +247,4 @@ type panicError struct {
 }
 
 // Error returns the panic's value and position.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, e.where()) }
-
-// where returns the line that panicked: the first frame below the runtime's.
-func (e *panicError) where() string {
-	lines := strings.Split(string(e.stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			file := strings.TrimSpace(lines[i+3])
-			if j := strings.LastIndex(file, "/"); j >= 0 {
-				file = file[j+1:]
-			}
-			file, _, _ = strings.Cut(file, " ")
-			return " at " + file
-		}
-	}
-	return ""
-}
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, plain.Where(e.stack)) }
