@@ -117,7 +117,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		API: r.parsed.API, Volatile: r.from.volatile, Reminders: r.from.agent.Reminders, Body: r.parsed.With(p.messages), Tokens: p.tokens, Target: d.Target,
 		Turn: condense.Turn{
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
-			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers,
+			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers, Conversation: p.state.Family,
 		},
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
@@ -130,6 +130,9 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		j.Turn.Trigger = core.TriggerOverflow
 	} else {
 		j.Forced = d.Reason == epoch.Forced
+	}
+	if p.state.Epoch != nil {
+		j.Turn.States = p.state.Epoch.States
 	}
 	if j.Target == 0 { // the caller asked for a condensation without a target
 		j.Target = epoch.Target(p.facts(false), r.limits.policy)
