@@ -315,9 +315,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name)
-	if w == nil {
-		w = &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
-	}
+	w = cmp.Or(w, &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}})
 	if a.Input > w.most+w.most/10 { // it holds more than was known
 		w.most, w.truncations, w.shown.Holds = a.Input, 0, 0
 	}
