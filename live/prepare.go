@@ -17,9 +17,8 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
-// early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
-// begins to work.
-const early = 0.85
+// early is the default of [EpochOptions.Prepare].
+const early = 85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
 func (p *plan) prepareEarly(d epoch.Decision) {
@@ -28,7 +27,7 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 	if r.limits.policy.Threshold > 0 {
 		due = min(due, r.limits.policy.Threshold)
 	}
-	if float64(p.tokens) < early*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
+	if 100*float64(p.tokens) < cmp.Or(r.s.Epoch.Prepare, early)*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
 		return
 	}
 	p.prepare(d, job.Probe, false)
