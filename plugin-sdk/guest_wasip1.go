@@ -114,7 +114,7 @@ func (g *guest) condense(call []byte) (edit []byte) {
 	if err != nil {
 		fail(codeOf(err), err.Error())
 	}
-	edit = byhand.AppendBytes(edit, byhand.NumDone, byhand.AppendBytes(nil, 3, res.State))
+	edit = byhand.AppendBytes(edit, byhand.NumDone, byhand.AppendBytes(byhand.AppendBytes(nil, 3, res.State), 4, []byte(valid(res.Later))))
 	for _, s := range res.Steps {
 		step := encodeStep(&s)
 		hostReport(pointer(step), uint32(len(step)))
