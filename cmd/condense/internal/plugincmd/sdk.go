@@ -95,18 +95,20 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // each file was closed
-	want, found := map[string][]byte{}, false
+	want := map[string][]byte{}
 	for _, l := range copies() {
 		files, err := sdkFiles(l)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { _, err := root.Stat(name); return err == nil }) {
-			maps.Copy(want, files)
-			found = true
+		for name := range files {
+			if _, err := root.Stat(name); err == nil {
+				maps.Copy(want, files)
+				break
+			}
 		}
 	}
-	if !found {
+	if len(want) == 0 {
 		return nil, fmt.Errorf("%s has no copy of an SDK; plugins in Go have its version in go.mod", dir)
 	}
 	record, err := root.ReadFile(sdkRecord)
