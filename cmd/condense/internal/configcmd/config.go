@@ -4,6 +4,7 @@ package configcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,6 +115,7 @@ func configShowCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			printPolicy(a, c)
 			return term.PrintText(a.Stdout, text)
 		},
 	}
@@ -133,6 +135,7 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 			Reads []cli.Reader `json:"reads,omitempty"`
 		}{e.Resolved, a.Readers(c, e.Resolved)})
 	}
+	printPolicy(a, c)
 	t := term.NewTable("", "")
 	if at.Mode != "" {
 		t.Row("mode", at.Mode)
@@ -147,6 +150,14 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 		t.Row("reads", reader)
 	}
 	return term.PrintText(a.Stdout, t.Text(""))
+}
+
+// printPolicy prints the policies in force as comments: what config show prints can be the text of a file.
+func printPolicy(a *cli.App, c *config.Config) {
+	for _, s := range c.Policy() {
+		text, _ := json.Marshal(s.Value) //nolint:errchkjson // lists and numbers of a file
+		term.Printf(a.Stdout, "# policy: %s %s, from %v\n", s.Key, text, s.Origin)
+	}
 }
 
 // duration formats d as in a configuration: 2m, not 2m0s.
