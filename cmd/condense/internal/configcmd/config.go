@@ -144,7 +144,7 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 		t.Row(v.Key, v.Value)
 	}
 	for _, p := range e.Resolved.Chain {
-		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, timeout %s, %v", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
+		t.Row("provider "+p.Name, fmt.Sprintf("%s, %v", providerLine(&p), p.Origin))
 	}
 	for _, reader := range a.Readers(c, e.Resolved) {
 		t.Row("reads", reader)
@@ -158,6 +158,11 @@ func printPolicy(a *cli.App, c *config.Config) {
 		text, _ := json.Marshal(s.Value) //nolint:errchkjson // lists and numbers of a file
 		term.Printf(a.Stdout, "# policy: %s %s, from %v\n", s.Key, text, s.Origin)
 	}
+}
+
+// providerLine says which strategy or plugin a provider is, and how it is set.
+func providerLine(p *config.Provider) string {
+	return fmt.Sprintf("%s %s, timeout %s", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout))
 }
 
 // duration formats d as in a configuration: 2m, not 2m0s.
