@@ -79,7 +79,8 @@ func readPolicies(files []string, opts *Options) (all enforced, errs Errors) {
 			if known := vendorAt(name); s.Key == "vendors" && known != name && !slices.Contains(vendorsOwn, name) {
 				errs = append(errs, &Error{
 					Origin: s.Origin, Key: s.Key, Problem: strconv.Quote(name) + " is no vendor",
-					Allowed: "must be " + strings.Join(vendorsOwn, ", ") + ", or a scheme and a host in lower case", Suggestion: cmp.Or(known, suggest.Key(name, vendorsOwn)),
+					Allowed:    "must be " + strings.Join(vendorsOwn, ", ") + ", or a scheme and a host in lower case",
+					Suggestion: cmp.Or(known, suggest.Key(name, vendorsOwn)),
 				})
 			}
 		}
