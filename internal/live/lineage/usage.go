@@ -126,6 +126,36 @@ func (s *State) ratio() float64 {
 	return sorted[len(sorted)/2]
 }
 
+// Parts returns the size of the view of r, which was counted last, by what it is made of: system, tools, condensed (what stands for
+// hidden messages), person, results and model.
+func (s *State) Parts(r *wire.Request) map[string]int {
+	ours := map[string]int{}
+	if both := len(r.System) + len(r.Tools); both > 0 {
+		ours["system"] = s.HeadOur * len(r.System) / both
+		ours["tools"] = s.HeadOur - ours["system"]
+	}
+	cut := 0
+	if s.Epoch != nil {
+		cut, ours["condensed"] = s.Epoch.Cut, s.Epoch.Our
+	}
+	for i := cut; i < min(len(s.Counts), len(r.Messages)); i++ {
+		switch m := &r.Messages[i]; {
+		case m.Role == "system", m.Role == "developer":
+			ours["system"] += s.Counts[i]
+		case len(m.Results) > 0, m.Role == "tool":
+			ours["results"] += s.Counts[i]
+		case m.Role == "user":
+			ours["person"] += s.Counts[i]
+		default:
+			ours["model"] += s.Counts[i]
+		}
+	}
+	for part, n := range ours {
+		ours[part] = s.Scale(n)
+	}
+	return ours
+}
+
 // Scale converts our count of a part of a request to the vendor's tokens.
 func (s *State) Scale(our int) int { return int(s.ratio()*float64(our) + 0.5) }
 
