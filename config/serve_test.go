@@ -57,7 +57,7 @@ func TestServeDefaults(t *testing.T) {
 	want.Retention.Age, want.Retention.Size = config.Duration(720*time.Hour), 1<<30
 	want.Compaction.OpenAI = "auto"
 	want.Ingest.Lossless = true
-	want.Recall.MCP, want.Recall.MaxSize, want.Recall.MaxResult = true, 1<<30, 8000
+	want.Recall.MCP, want.Recall.Tool, want.Recall.MaxSize, want.Recall.MaxResult = true, true, 1<<30, 8000
 	want.Epoch.Cold, want.Epoch.Payback = true, true
 	if diff := cmp.Diff(want, reload(t, opts).Serve()); diff != "" {
 		t.Error(diff)
