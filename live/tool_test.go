@@ -396,7 +396,7 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 			o["output_config"] = object{"format": object{"type": "json_schema"}}
 			o["messages"] = append(o["messages"].([]any), object{"role": "user", "content": "Now."})
 		}), false},
-		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret}, body(func(object) {}), false},
+		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret, "User-Agent": "claude-cli/2.1.332 (external, cli)"}, body(func(object) {}), false},
 		"counting":                    {"/v1/messages/count_tokens", nil, body(func(object) {}), false},
 		"answers that are stored":     {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), false},
 		"answers that are not stored": {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","store":false,"input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), true},
@@ -647,16 +647,16 @@ func TestNumbersAreTheSameEverywhere(t *testing.T) {
 		for _, i := range []int{8, 25, 45} {
 			at[i] = upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(args)}}
 		}
-		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, func(o *live.Options) { stored(o); o.Recall.NoMCP = true })
+		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, stored)
 		p.say(t)
 		p.check(t, 2)
 		tool := p.toolResults(t)
 		if len(tool) != 3 {
 			t.Fatalf("%d recalls", len(tool))
 		}
-		before, q := newPlay(t, upstream.Options{}, c, stored), newPlay(t, upstream.Options{}, c, stored)
+		q := newPlay(t, upstream.Options{}, c, stored)
 		found := map[string]string{"the tool after epochs": tool[1], "the tool at the end": tool[2]}
-		for name, url := range map[string]string{"/mcp": before.server.URL, "/mcp of another gateway": q.server.URL} {
+		for name, url := range map[string]string{"/mcp": p.server.URL, "/mcp after a restart": q.server.URL} {
 			texts, failed, _ := ask(t, url+"/recall/"+secret+"/mcp", nil, "recall", args)
 			if failed {
 				t.Errorf("%s: %q", name, texts)
