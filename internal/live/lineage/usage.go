@@ -23,32 +23,7 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
 	}
 	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))
-	if s.Waits > 0 {
-		f.Waited = s.Turns - s.Waits
-	}
 	return f
-}
-
-// Await changes s: it remembers since when an epoch waits for a boundary.
-func (s *State) Await(d *epoch.Decision) {
-	switch {
-	case d.Wait.ForWork():
-		s.Waits = cmp.Or(s.Waits, max(1, s.Turns))
-	case d.Reason == epoch.None && d.Wait == epoch.NoWait:
-		s.Waits = 0
-	}
-}
-
-// Newest returns the index of the message with which the model's n-th last answer begins; 0 if there are fewer.
-func Newest(messages []wire.Message, n int) int {
-	for i := len(messages) - 1; i > 0; i-- {
-		if messages[i].Role == "assistant" && messages[i-1].Role != "assistant" {
-			if n--; n <= 0 {
-				return i
-			}
-		}
-	}
-	return 0
 }
 
 // answers returns the number of the model's answers among the messages from index from on.
