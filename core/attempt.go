@@ -258,6 +258,4 @@ type panicError struct {
 }
 
 // Error returns the panic's value and position.
-func (e *panicError) Error() string {
-	return fmt.Sprintf("panic: %v%s", e.value, plain.Panicked(e.stack))
-}
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, plain.Where(e.stack)) }

@@ -306,17 +306,18 @@ func checkRequest(req *Request) error {
 	if b := req.Budget; b.Target > b.Limit {
 		return fmt.Errorf("%w: target of %d tokens above the limit of %d", ErrInvalidRequest, b.Target, b.Limit)
 	}
-	ids := newIDSet(req.Messages)
+	ids := make(map[string]bool, len(req.Messages))
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.ID == "":
 			return fmt.Errorf("%w: message %d has no ID", ErrInvalidRequest, i)
-		case !ids.add(i):
+		case ids[m.ID]:
 			return fmt.Errorf("%w: message %d has the ID %q of an earlier one", ErrInvalidRequest, i, m.ID)
 		case m.Tokens <= 0:
 			return fmt.Errorf("%w: message %s is not measured", ErrInvalidRequest, m.ID)
 		}
+		ids[m.ID] = true
 		for j, p := range m.Parts {
 			if fault := invalidPart(p, true); fault != "" {
 				return fmt.Errorf("%w: message %s: part %d: %s", ErrInvalidRequest, m.ID, j, fault)
