@@ -53,16 +53,19 @@ const (
 // reads less. It pays for itself after T = c (w - r) / (r (1 - c)) turns.
 func Decide(f Facts, p Policy) Decision {
 	d := predict(&f, &p, false)
+	counted := Reason(p.When.Due(f.Since, f.Tokens-f.Fixed, p.Window))
 	switch {
 	case f.Overflow || p.Limit > 0 && f.Tokens > p.Limit:
 		d.Reason = Forced
 		return d
-	case f.Tokens < f.Retry, f.Last.After > 0 && f.Tokens-f.Last.After < p.MinNew:
+	case f.Tokens < f.Retry, counted == None && f.Last.After > 0 && f.Tokens-f.Last.After < p.MinNew:
 		return d
 	case p.Threshold > 0 && f.Tokens >= p.Threshold:
 		if d.gains(&f, &p) {
 			d.Reason = Threshold
 		}
+	case counted != None && f.Tokens >= p.Smallest && d.gains(&f, &p):
+		d.Reason = counted
 	default:
 		if m := forMoney(&f, &p); m.Reason != None {
 			d = m

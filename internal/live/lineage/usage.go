@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -22,8 +23,30 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		f.Last = epoch.Last{Before: e.Before, After: e.After}
 		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
 	}
+	f.Since = s.since(r, from, now)
 	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))
 	return f
+}
+
+// since counts the messages from index from on.
+func (s *State) since(r *wire.Request, from int, now time.Time) (n policy.Since) {
+	began := s.First
+	if s.Epoch != nil {
+		began = s.Epoch.Time
+	}
+	if !began.IsZero() {
+		n.Age = now.Sub(began)
+	}
+	for i := from; i < len(r.Messages); i++ {
+		m := &r.Messages[i]
+		if m.Role != "system" {
+			n.Messages++
+		}
+		if n.ToolResults += len(m.Results); len(m.Results) > 0 && i < len(s.Counts) {
+			n.ResultTokens += s.Scale(s.Counts[i])
+		}
+	}
+	return n
 }
 
 // answers returns the number of the model's answers among the messages from index from on.
