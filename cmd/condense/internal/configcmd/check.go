@@ -26,6 +26,8 @@ type configListing struct {
 	Files    []string      `json:"files"`
 	Faults   config.Errors `json:"faults"`
 	Warnings config.Errors `json:"warnings"`
+	// Policy is the lines of the policies that it was held to.
+	Policy []config.Setting `json:"policy,omitempty"`
 }
 
 func configCheckCommand(a *cli.App) *cobra.Command {
@@ -130,7 +132,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (con
 	for _, f := range c.Files() {
 		l.Files = append(l.Files, cli.FromHere(f))
 	}
-	l.Warnings = append(l.Warnings, c.Warnings()...)
+	l.Warnings, l.Policy = append(l.Warnings, c.Warnings()...), c.Policy()
 	if !strict {
 		l.Warnings = append(l.Warnings, tuning(c)...)
 	}

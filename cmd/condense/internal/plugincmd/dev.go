@@ -159,7 +159,7 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 		}
 	}
 	switch condensed.Attempts[0].Outcome {
-	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp:
+	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeLater:
 		return nil
 	case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
 	}
