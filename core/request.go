@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"slices"
 )
 
@@ -44,6 +45,14 @@ type Request struct {
 	Model string // for which the conversation is, as the configuration names it; empty if unknown
 	Price Price  // of its tokens; zero if unknown
 	Host  string // name and version of the host of a plugin; empty in a provider that is compiled in
+	// Conversation names the conversation, the same in every request about it, and says nothing else of it; empty if unknown.
+	Conversation string
+	// State is the [Result.State] of the provider's newest result that is applied in the conversation; nil if there is none.
+	State []byte
+	// States are those of the providers of a [Chain], by name. It gives each only its own, as State.
+	States map[string][]byte
+	// MayWait says that [Result.Later] is an answer: the conversation is below its limit, and nobody asked for the condensation.
+	MayWait bool
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten
@@ -109,7 +118,7 @@ func (r *Request) Clone() *Request {
 		m.Parts, free = copyParts(m.Parts, free)
 		m.Source = nil
 	}
-	c.FilesRead = append([]string(nil), r.FilesRead...)
+	c.FilesRead, c.State = append([]string(nil), r.FilesRead...), bytes.Clone(r.State)
 	return &c
 }
 

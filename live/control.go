@@ -271,13 +271,10 @@ func (r *request) isProtected(raw []byte) bool {
 	if err != nil {
 		return true
 	}
-	for _, m := range doc.Journal.View() {
+	return slices.ContainsFunc(doc.Journal.View(), func(m core.Message) bool {
 		said := messages.Text(m.Parts)
-		if slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
-			return true
-		}
-	}
-	return false
+		return slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) })
+	})
 }
 
 // describe updates the conversation's description, before its state is stored.

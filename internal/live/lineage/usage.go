@@ -33,9 +33,7 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 func (s *State) Await(d *epoch.Decision) {
 	switch {
 	case d.Wait.ForWork():
-		if s.Waits == 0 {
-			s.Waits = max(1, s.Turns)
-		}
+		s.Waits = cmp.Or(s.Waits, max(1, s.Turns))
 	case d.Reason == epoch.None && d.Wait == epoch.NoWait:
 		s.Waits = 0
 	}
@@ -180,9 +178,7 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	read := max(0, u.Read-fixed)
 	write := min(u.Write, u.Input-max(fixed, u.Read))
 	prompt := r.Read*float64(read) + r.Write*float64(write) + float64(u.Input-max(fixed, u.Read)-write)
-	if s.Spent == 0 {
-		s.Spent = r.Read * float64(u.Input-fixed) * float64(max(0, s.Turns-1)) / 2
-	}
+	s.Spent = cmp.Or(s.Spent, r.Read*float64(u.Input-fixed)*float64(max(0, s.Turns-1))/2)
 	s.Spent += prompt + r.Answer*float64(answer)
 	e := s.Epoch
 	switch {

@@ -13,6 +13,9 @@ export class Call {
   messages = [] // oldest first; part.kind names the field that is set, and bytes are Buffers
   start = null // budget, trigger, profile, mode, system, files_read, instructions, …
   signal // an AbortSignal: the host has cancelled the call
+  // What the strategy left here in its last applied answer about this conversation, start.conversation, as a Buffer; what is here at
+  // the end comes back in the next call, if this answer is applied: a string or bytes, at most 64 KiB.
+  state = null
   usage = undefined // set it if the strategy called language models itself
   steps = []
 
@@ -21,6 +24,7 @@ export class Call {
   #edit = null
   #entries = 0 // of #edit
   #lastID = 0
+  #later = ''
   #waiting = new Map()
   #history
   #complete
@@ -61,6 +65,12 @@ export class Call {
   // is summary or marker, its role user or assistant.
   insert({ after = '', role = 'user', kind = 'summary', parts }) {
     this.#add('insert', { after, role, kind, parts: parts.map(part) })
+  }
+
+  // later says why it is better not to condense yet, in a line; without edits. If start.may_wait is set, nothing is condensed, and the
+  // host asks again once the conversation has grown. Otherwise it asks the next provider.
+  later(reason) {
+    this.#later = reason
   }
 
   // count resolves to the sizes of items in tokens, counted by the host. An item is
@@ -130,6 +140,7 @@ export class Call {
     switch (request?.kind) {
       case 'start':
         this.start = request.start
+        this.state = this.start.state
         break
       case 'messages':
         for (const m of request.messages.messages) this.messages.push(m)
@@ -152,7 +163,7 @@ export class Call {
     await Promise.race([run(this), aborted(this.signal)])
     this.signal.throwIfAborted()
     this.#flush()
-    this.#send({ done: { usage: this.usage, steps: this.steps } })
+    this.#send({ done: { usage: this.usage, steps: this.steps, state: bytes(this.state), later: this.#later } })
   }
 
   #add(op, value) {

@@ -48,6 +48,10 @@ class Call:
 
     Edits are applied after the strategy has returned. Messages that no edit names are
     unchanged; a call without edits means that there is nothing to gain.
+
+    state is what the strategy left there in its last applied answer about this conversation,
+    start.conversation; what is there at the end comes back in the next call, if this answer is
+    applied: at most 64 KiB.
     """
 
     def __init__(self, requests, send, is_cancelled):
@@ -65,6 +69,8 @@ class Call:
         if first.WhichOneof("kind") != "start":
             raise InvalidRequest("the call does not begin with start")
         self.start = first.start
+        self.state = self.start.state
+        self._later = ""
         while len(self.messages) < self.start.message_count:
             self.messages.extend(self._receive().messages.messages)
 
@@ -96,6 +102,14 @@ class Call:
     def insert(self, parts, after="", role="user", kind="summary"):
         """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
         self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
+
+    def later(self, reason):
+        """Says why it is better not to condense yet, in a line; without edits.
+
+        If start.may_wait is set, nothing is condensed, and the host asks again once the
+        conversation has grown. Otherwise it asks the next provider.
+        """
+        self._later = reason
 
     def count(self, items):
         """Returns the sizes of CountItems in tokens, counted by the host.
@@ -153,7 +167,7 @@ class Call:
         """Sends the edits and ends the answer. For server.py and testing.py."""
         self.check()
         self._flush()
-        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps)))
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps, state=_bytes(self.state), later=self._later)))
 
     def _added(self, op):
         self._edit_size += 2 + op.ByteSize()

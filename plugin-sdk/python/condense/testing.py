@@ -22,6 +22,8 @@ class Rehearsal:
     progress: list
     usage: pb.Usage
     steps: list
+    state: bytes
+    later: str
 
 
 def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None):
@@ -45,7 +47,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
-    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps)
+    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, call.state, host.later)
 
 
 def count(parts):
@@ -85,6 +87,7 @@ class _Host:
         self.logs = []
         self.progress = []
         self.usage = None
+        self.later = ""
         self.steps = []
         self._messages = messages
         self._start = start
@@ -119,6 +122,7 @@ class _Host:
         elif kind == "done":
             self.usage = response.done.usage
             self.steps = list(response.done.steps)
+            self.later = response.done.later
         else:
             raise ValueError(f"a {kind} is too large for a rehearsal")
 
