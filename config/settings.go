@@ -95,5 +95,6 @@ type ModelValues struct {
 	Window     int          `json:"window,omitempty" unit:"tokens" min:"1" example:"200000" doc:"Size of the context window in tokens, if the built-in table does not know it or is wrong."`
 	MaxOutput  int          `json:"max_output,omitempty" unit:"tokens" example:"8192" doc:"The maximum output that the agent requests of this model, in tokens; used by profiles that set none."`
 	Images     *bool        `json:"images,omitempty" example:"true" doc:"Whether the model reads images. Absent means that it does at Anthropic's own API only. Models that do not are sent a description in words."`
+	Embeddings bool         `json:"embeddings,omitempty" example:"true" doc:"It turns texts into vectors, for providers that ask for them, with api: openai. One model may have it."`
 	Price      *model.Price `json:"price,omitempty" of:"price" doc:"The price of the model, if the built-in table does not know it or is wrong; {input: 0, output: 0} for a model without cost. Needs trust."`
 }

@@ -213,7 +213,11 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		p.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	case err != nil:
-		p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+		until := p.req.limits.policy.RetryAfter(p.tokens)
+		if errors.Is(err, job.ErrLater) {
+			until = p.req.limits.policy.LaterAfter(p.tokens)
+		}
+		p.req.lease.Tried(until)
 		if errors.Is(err, job.ErrNotDue) {
 			return nil, nil
 		}
@@ -240,7 +244,7 @@ func (p *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) 
 
 // frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
 func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error) {
-	c := lineage.Condensed{Basis: made.Basis, After: made.After, Forced: o.forced(), Decision: o.decision}
+	c := lineage.Condensed{Basis: made.Basis, After: made.After, States: made.States, Forced: o.forced(), Decision: o.decision}
 	next, err := p.state.Freeze(p.req.parsed, p.req.rolling, c, p.req.in.start)
 	switch {
 	case err == nil:
