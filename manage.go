@@ -59,14 +59,18 @@ type Turn struct {
 	// Numbers are the places of the messages of the view in the conversation, from 1 (0: unknown), if the conversation that the agent
 	// recalls from is not this one; nil: their places in its journal. See [core.Message].
 	Numbers []int
-	// Earlier returns messages of the conversation that others condensed before it came here, for providers that ask for what is hidden;
-	// nil: there are none. It may be called after the turn has ended.
+	// Earlier returns messages of the conversation that were condensed before it came here, for providers that ask for hidden ones; nil:
+	// there are none. It may be called after the turn has ended.
 	Earlier func() ([]core.Message, error)
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
 	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.
 	Skip []string
+	// Conversation names the conversation for the providers, and States are what they left in its last condensations, by provider: see
+	// [core.Request] and [Report]. Without a name, both are those of the journal.
+	Conversation string
+	States       map[string][]byte
 	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -162,7 +166,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	}
 	err = c.journal.Condense(history.Condensation{
 		ID: id.String(), Provider: got.Provider, Trigger: p.decision.Trigger, Time: time.Now(),
-		Edit: got.Edit, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
+		Edit: got.Edit, States: got.States, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
 		Attempts: got.Attempts, Originals: originals,
 	})
 	if err != nil {
@@ -171,7 +175,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	r.Originals = originals
 	c.state = c.state.After(p.decision, got.TokensAfter)
 	c.changed()
-	r.Acted = true
+	r.Acted, r.States = true, got.States
 	r.losses(p.request, got)
 	r.CondensationID = id.String()
 	r.Messages = MessageReport{
@@ -254,7 +258,10 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Profile: p.set.Profile, Mode: p.set.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.set.counter,
-		Model: p.set.Model.Name, Price: p.set.Model.Price,
+		Model: p.set.Model.Name, Price: p.set.Model.Price, Conversation: t.Conversation, States: t.States,
+	}
+	if t.Conversation == "" {
+		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
 	}
 	p.request.Hidden = p.hidden(c, t)
 	if t.Dir != "" && t.FilesRead == nil {

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
 // A Span is a run of messages, from index Start up to but not including End.
 type Span struct{ Start, End int }
@@ -15,19 +12,13 @@ type Span struct{ Start, End int }
 // The cost is linear.
 func Groups(messages []Message) []Span {
 	reach := make([]int, len(messages)) // the last message that must stay with this one
-	var open openCalls
-	for i := range messages {
+	for i := range reach {
 		reach[i] = i
-		for _, p := range messages[i].Parts {
-			switch p := p.(type) {
-			case ToolCall:
-				open.call(p.ID, i)
-			case ToolResult:
-				if call, ok := open.result(p.CallID); ok {
-					reach[call] = i
-				}
-			case Text, Image, Reasoning, Opaque:
-			}
+	}
+	p := pairUp(messages)
+	for k := range p.uses {
+		if u := &p.uses[k]; u.result && u.partner >= 0 {
+			reach[p.uses[u.partner].message] = u.message
 		}
 	}
 	n := 0
@@ -163,30 +154,14 @@ func isResult(p Part) bool {
 // are still to come. They may be rewritten but not hidden. The cost is linear; only the
 // unfinished turn is read if it has no calls.
 func Pending(messages []Message) []int {
-	start := waiting(messages)
-	if !slices.ContainsFunc(messages[start:], hasCall) {
+	if !slices.ContainsFunc(messages[waiting(messages):], hasCall) {
 		return nil
 	}
-	// Earlier messages matter too: a result may answer an older call with the same ID.
-	var open openCalls
-	for i := range messages {
-		for _, part := range messages[i].Parts {
-			switch part := part.(type) {
-			case ToolCall:
-				open.call(part.ID, i)
-			case ToolResult:
-				open.result(part.CallID)
-			case Text, Image, Reasoning, Opaque:
-			}
-		}
-	}
 	var at []int
-	for i := range open.keys() {
-		if i >= start {
-			at = append(at, i)
-		}
+	p := pairUp(messages)
+	for _, k := range p.pending(messages) {
+		at = append(at, p.uses[k].message)
 	}
-	slices.Sort(at)
 	return slices.Compact(at)
 }
 
@@ -274,28 +249,4 @@ func (o *openCalls) result(id string) (key int, ok bool) {
 		o.many[id] = queue{c.next, q.last}
 	}
 	return c.key, true
-}
-
-// keys returns the keys of the calls that are open, in no order.
-func (o *openCalls) keys() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		if o.many == nil {
-			for i := range o.few {
-				if !yield(o.few[i].key) {
-					return
-				}
-			}
-			return
-		}
-		for _, q := range o.many {
-			for at := q.first; ; at = o.more[at].next {
-				if !yield(o.more[at].key) {
-					return
-				}
-				if at == q.last {
-					break
-				}
-			}
-		}
-	}
 }

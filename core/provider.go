@@ -37,11 +37,17 @@ func (f ProviderFunc) Condense(ctx context.Context, req *Request) (*Result, erro
 type Result struct {
 	// Messages replace the messages of the request, oldest first. See the package comment for the meaning of IDs.
 	Messages []Message
+	// State comes back in the next request about the conversation, [Request.State], if this result is applied, and is undone with it. It
+	// has at most [MaxState] bytes; empty leaves the state as it was.
+	State []byte
 	// Usage is the provider's use of models.
 	Usage Usage
 	// Steps describe the provider's work, for reports; optional and unchecked.
 	Steps []Step
 }
+
+// MaxState is the most bytes that a state may have.
+const MaxState = 64 << 10
 
 // A Step is part of a provider's report about its work, with its own numbers.
 type Step struct {

@@ -240,7 +240,7 @@ func (p *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) 
 
 // frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
 func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error) {
-	c := lineage.Condensed{Basis: made.Basis, After: made.After, Forced: o.forced(), Decision: o.decision}
+	c := lineage.Condensed{Basis: made.Basis, After: made.After, States: made.States, Forced: o.forced(), Decision: o.decision}
 	next, err := p.state.Freeze(p.req.parsed, p.req.rolling, c, p.req.in.start)
 	switch {
 	case err == nil:

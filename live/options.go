@@ -215,6 +215,9 @@ type EpochOptions struct {
 	// of work: a finished item of a plan, a commit, a passing test, the user's words; and for the repair of a command
 	// that has failed. It does not wait when the limit is near or the vendor's cache has expired. Default: 0, no wait.
 	Patience int
+	// Prepare is the percent, up to 100, of the size at which a conversation is due, from which on a chain that asks a language model
+	// condenses beside the requests. A later request uses that if it still begins with what was condensed. Default: 85.
+	Prepare float64
 	// ExpectedTurns is the number of further requests to expect when deciding whether shortening a cached conversation
 	// pays. Default: as many as there were so far, at most 50.
 	ExpectedTurns int

@@ -17,9 +17,8 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
-// early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
-// begins to work.
-const early = 0.85
+// early is the default of [EpochOptions.Prepare].
+const early = 85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
 func (p *plan) prepareEarly(d epoch.Decision) {
@@ -28,7 +27,7 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 	if r.limits.policy.Threshold > 0 {
 		due = min(due, r.limits.policy.Threshold)
 	}
-	if float64(p.tokens) < early*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
+	if 100*float64(p.tokens) < cmp.Or(r.s.Epoch.Prepare, early)*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
 		return
 	}
 	p.prepare(d, job.Probe, false)
@@ -118,7 +117,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		API: r.parsed.API, Volatile: r.from.volatile, Reminders: r.from.agent.Reminders, Body: r.parsed.With(p.messages), Tokens: p.tokens, Target: d.Target,
 		Turn: condense.Turn{
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
-			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers,
+			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers, Conversation: p.state.Family,
 		},
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
@@ -135,13 +134,16 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	} else {
 		j.Forced = d.Reason == epoch.Forced
 	}
+	if p.state.Epoch != nil {
+		j.Turn.States = p.state.Epoch.States
+	}
 	if j.Target == 0 { // the caller asked for a condensation without a target
 		j.Target = epoch.Target(p.facts(false), r.limits.policy)
 	}
 	return j
 }
 
-// earlier returns what reads messages of the client that an epoch replaced. They are copied, because the job may outlive the request.
+// earlier returns a reader of the client's messages that an epoch replaced. They are copied, because the job may outlive the request.
 func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
 	for i := range own {
 		own[i] = bytes.Clone(own[i])
@@ -151,11 +153,9 @@ func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := slices.Clone(c.Own.Journal.Messages())
-		if places := library.Places(api, own); len(places) == len(all) {
-			for i := range all {
-				all[i].Number = places[i]
-			}
+		all, places := slices.Clone(c.Own.Journal.Messages()), library.Places(api, own)
+		for i := 0; i < len(all) && len(all) == len(places); i++ {
+			all[i].Number = places[i]
 		}
 		return all, nil
 	}

@@ -113,6 +113,7 @@ func (g *guest) condense(call []byte) (edit []byte) {
 	if err != nil {
 		fail(codeOf(err), err.Error())
 	}
+	edit = byhand.AppendBytes(edit, byhand.NumDone, byhand.AppendBytes(nil, 3, res.State))
 	for _, s := range res.Steps {
 		step := encodeStep(&s)
 		hostReport(pointer(step), uint32(len(step)))

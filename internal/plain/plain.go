@@ -103,3 +103,16 @@ func Words(list string) map[string]bool {
 	}
 	return m
 }
+
+// Panicked returns " at " and the line that panicked, the first frame of the stack below the runtime's; empty if there is none.
+func Panicked(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			file := strings.TrimSpace(lines[i+3])
+			file, _, _ = strings.Cut(file[strings.LastIndex(file, "/")+1:], " ")
+			return " at " + file
+		}
+	}
+	return ""
+}

@@ -159,7 +159,7 @@ func (l *modelUse) embed(ctx context.Context, texts [][]byte) (*condensepb.Reply
 	out := &condensepb.Embedded{Usage: toUsage(usage)}
 	for i, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {
-			return nil, fmt.Errorf("the model answered with a vector of %d numbers for text %d, and one of %d for the first", len(v), i, len(vectors[0]))
+			return nil, fmt.Errorf("the model answered with a vector of %d numbers for text %d, and of %d for the first", len(v), i, len(vectors[0]))
 		}
 		for _, x := range v {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {

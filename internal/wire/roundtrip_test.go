@@ -1,10 +1,12 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,8 +53,9 @@ func TestSame(t *testing.T) {
 		req.Abilities = everything
 		req.Host, req.Model, req.Price = "condense v1.2.3", "mod\xffel", core.Price{Input: r.Float64(), Output: 1, CacheRead: 2, CacheWrite: 3}
 		req.API, req.NoRecall = "responses", r.IntN(2) == 0
+		req.Conversation, req.State = "con\xffversation", []byte("st\xffate")
 		for f, v := range reflect.ValueOf(*req).Fields() {
-			if v.IsZero() && f.Name != "NoRecall" && f.Name != "Messages" && f.Name != "Typed" && f.Name != "Hidden" { // functions: one cannot cross, the other is a callback
+			if v.IsZero() && !slices.Contains([]string{"NoRecall", "Messages", "Typed", "States", "Hidden"}, f.Name) { // functions, and others' states
 				rt.Fatalf("Request.%s is not tested: a plugin must get it", f.Name)
 			}
 		}
@@ -73,6 +76,9 @@ func TestSame(t *testing.T) {
 			rt.Errorf("what was given differs (-want +got):\n%s", diff)
 		}
 		sameMessages(rt, "answered", got.Messages, want.Messages)
+		if !bytes.Equal(got.State, want.State) {
+			rt.Errorf("state is %q; want %q", got.State, want.State)
+		}
 		if got.Usage != want.Usage {
 			rt.Errorf("usage is %+v; want %+v", got.Usage, want.Usage)
 		}
@@ -98,6 +104,9 @@ func sameMessages(t *rapid.T, what string, got, want []core.Message) {
 // rewritten in all ways, and new ones.
 func scramble(r *rand.Rand, req *core.Request) *core.Result {
 	res := &core.Result{Usage: core.Usage{Calls: r.IntN(3), InputTokens: r.IntN(1000), OutputTokens: 2, CachedTokens: 1, USD: r.Float64()}}
+	if r.IntN(2) == 0 {
+		res.State = []byte{0xff, byte(r.IntN(256))}
+	}
 	for i := range r.IntN(3) {
 		s := core.Step{Name: "step", Looked: r.IntN(9), Changed: i, TokensBefore: r.IntN(9), TokensAfter: 3, Duration: time.Duration(r.IntN(1e9)), Note: "né"}
 		if r.IntN(2) == 0 {

@@ -353,6 +353,6 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps)},
+		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps), State: res.State},
 	}})
 }

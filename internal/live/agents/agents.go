@@ -39,6 +39,7 @@ type Agent struct {
 	Share   float64
 	Reserve int
 	Input   int     // in place of Reserve, for windows of the input alone
+	After   int     // tokens of its first request after that, the median of recorded sessions; 0: not measured
 	Set     Sources // where a user changes that
 	Later   *Later  // how wrap does for a run; nil: it cannot be later than it is by itself
 
@@ -107,6 +108,19 @@ func (a *Agent) Limit(model string, window int) (l Limit) {
 		l.Compacts = window - reserve
 	}
 	return l
+}
+
+// Alone returns how many tokens of a history of so many the agent sends if nobody else condenses: at its limit it begins again with After.
+// It reports false if that is not known.
+func (a *Agent) Alone(model string, window, history int) (tokens int, known bool) {
+	limit := a.Limit(model, window).Compacts
+	if a.After == 0 || limit <= a.After {
+		return 0, false
+	}
+	if history > limit {
+		history = a.After + (history-limit)%(limit-a.After)
+	}
+	return history, true
 }
 
 // A system is the beginning of the system prompt of a side call.

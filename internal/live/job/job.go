@@ -225,7 +225,7 @@ func (j *Job) prepared(doc *codec.File, report *condense.Report) (*Prepared, err
 	}
 	return &Prepared{
 		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !j.Turn.NoRecall, Passes: passesOf(report),
-		Maker: makerOf(report), Protected: j.Protected,
+		Maker: makerOf(report), Protected: j.Protected, States: report.States,
 	}, nil
 }
 

@@ -84,6 +84,8 @@ type Epoch struct {
 	Whole   bool      `json:"whole,omitempty"`   // Block replaced all messages of its request
 	Bare    Hashes    `json:"bare,omitempty"`    // rolling hashes of messages whose thinking is left out
 	Hurried bool      `json:"hurried,omitempty"` // truncation for want of time, to be replaced
+	// States are what the providers left in the last condensations that the view rests on, by provider: the next one gets it.
+	States map[string][]byte `json:"states,omitempty"`
 	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
 	Over string `json:"over,omitempty"`
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -41,19 +42,8 @@ func Problems(s registry.Strategy, err error) []Problem {
 	return out
 }
 
-// Where finds the line that panicked: the first frame below the runtime's.
-func Where(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			file := strings.TrimSpace(lines[i+3])
-			file = file[strings.LastIndex(file, "/")+1:]
-			file, _, _ = strings.Cut(file, " ")
-			return " at " + file
-		}
-	}
-	return ""
-}
+// Where returns the line that panicked, after " at ".
+func Where(stack []byte) string { return plain.Panicked(stack) }
 
 // Run returns how many of messages, from the first, are in the conversation in this order with the same content. At has the
 // indexes of the conversation by ID.

@@ -14,6 +14,9 @@ export class Call {
   messages = [] // oldest first; part.kind names the field that is set, and bytes are Buffers
   start = null // budget, trigger, profile, mode, system, files_read, instructions, …
   signal // an AbortSignal: the host has cancelled the call
+  // What the strategy left here in its last applied answer about this conversation, start.conversation, as a Buffer; what is here at
+  // the end comes back in the next call, if this answer is applied: a string or bytes, at most 64 KiB.
+  state = null
   usage = undefined // set it if the strategy called language models itself
   steps = []
 
@@ -168,6 +171,7 @@ export class Call {
     switch (request?.kind) {
       case 'start':
         this.start = request.start
+        this.state = this.start.state
         break
       case 'messages':
         for (const m of request.messages.messages) this.messages.push(m)
@@ -190,7 +194,7 @@ export class Call {
     await Promise.race([run(this), aborted(this.signal)])
     this.signal.throwIfAborted()
     this.#flush()
-    this.#send({ done: { usage: this.usage, steps: this.steps } })
+    this.#send({ done: { usage: this.usage, steps: this.steps, state: bytes(this.state) } })
   }
 
   #answered(name) {

@@ -6,7 +6,7 @@ import { configure } from './settings.mjs'
 
 // rehearse runs strategy on messages and resolves to
 //
-//   { messages, logs, progress, usage, steps }
+//   { messages, logs, progress, usage, steps, state }
 //
 // with messages after the edits. A message is { role, parts } and any other fields; missing IDs are
 // m1, m2, …; missing sizes are counted, a token for every four bytes. options: settings, start
@@ -27,7 +27,7 @@ export async function rehearse(strategy, messages, options = {}) {
   call.receive(encodeRequest({ start: { ...start(before, options.start), callbacks: ['schema', ...Object.keys(options.answers ?? {})] } }))
   for (const m of before) call.receive(encodeRequest({ messages: { messages: [m] } }))
   await answered
-  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps }
+  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps, state: host.state }
 }
 
 function start(messages, given = {}) {
@@ -46,6 +46,7 @@ class Host {
   progress = []
   usage = undefined
   steps = []
+  state = undefined
   reply = undefined
   #messages
   #generate
@@ -80,6 +81,7 @@ class Host {
       case 'done':
         this.usage = response.done.usage
         this.steps = response.done.steps
+        this.state = response.done.state
         break
       default:
         throw new Error(`rehearse: a ${response.kind} is too large for a rehearsal`)

@@ -52,6 +52,10 @@ class Call:
 
     Edits are applied after the strategy has returned. Messages that no edit names are
     unchanged; a call without edits means that there is nothing to gain.
+
+    state is what the strategy left there in its last applied answer about this conversation,
+    start.conversation; what is there at the end comes back in the next call, if this answer is
+    applied: at most 64 KiB.
     """
 
     def __init__(self, requests, send, is_cancelled):
@@ -69,6 +73,7 @@ class Call:
         if first.WhichOneof("kind") != "start":
             raise InvalidRequest("the call does not begin with start")
         self.start = first.start
+        self.state = self.start.state
         while len(self.messages) < self.start.message_count:
             self.messages.extend(self._receive().messages.messages)
 
@@ -197,7 +202,7 @@ class Call:
         """Sends the edits and ends the answer. For server.py and testing.py."""
         self.check()
         self._flush()
-        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps)))
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps, state=_bytes(self.state))))
 
     def _answered(self, name):
         if name not in self.start.callbacks:

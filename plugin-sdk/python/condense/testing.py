@@ -22,6 +22,7 @@ class Rehearsal:
     progress: list
     usage: pb.Usage
     steps: list
+    state: bytes
 
 
 def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None, answers=None):
@@ -46,7 +47,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
-    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps)
+    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, call.state)
 
 
 def count(parts):

@@ -193,7 +193,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		return &cli.ExitError{Code: exitCannotRun}
 	}
 	if s := g.Stats(); !quiet && (s.Requests > 0 || talks(agent, command[1:])) {
-		report(a.Stderr, s, g.settings.Record)
+		report(a.Stderr, s, g.settings.Record, agent)
 	}
 	if code != 0 {
 		return &cli.ExitError{Code: code}
@@ -270,8 +270,8 @@ func (w *laterWriter) release() error {
 	return err
 }
 
-// report prints the lines at the end. Record is the folder with recorded conversations; empty for none.
-func report(w io.Writer, s live.Stats, record string) {
+// report prints the lines at the end. Record is the folder with recorded conversations; empty for none. Agent may be nil.
+func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 	if s.Requests == 0 {
 		term.Printf(w, "condense: no conversation came through, so there was nothing to condense\n")
 		for _, line := range unreachable(s.Unreachable) {
@@ -281,6 +281,9 @@ func report(w io.Writer, s live.Stats, record string) {
 	}
 	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
 	cost := fmt.Sprintf("%s instead of %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost+s.Saved, 2))
+	if agent != nil && agent.After > 0 {
+		cost += " with its own compaction"
+	}
 	if s.Observe {
 		o := s.Observed
 		if o == nil {

@@ -1,0 +1,108 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/upstream"
+	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/registry"
+)
+
+// A diary is a provider that keeps the newest third, and leaves in its state the text of the user that names the tenant, and a stroke for
+// each condensation that was made.
+type diary struct {
+	mu     sync.Mutex
+	faults []string
+	names  map[string]string // the tenant of each conversation
+	most   map[string]int    // strokes, by tenant
+}
+
+func (d *diary) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	tenant := tenantOf(req.Messages)
+	was, strokes, _ := strings.Cut(string(req.State), " ")
+	if len(req.State) > 0 && was != tenant {
+		d.faults = append(d.faults, fmt.Sprintf("%s got the state of %s", tenant, was))
+	}
+	if of, ok := d.names[req.Conversation]; req.Conversation == "" || ok && of != tenant {
+		d.faults = append(d.faults, fmt.Sprintf("%s has the conversation %q of %q", tenant, req.Conversation, of))
+	}
+	d.names[req.Conversation], d.most[tenant] = tenant, max(d.most[tenant], len(strokes)+1)
+	n := len(req.Messages)
+	return &core.Result{
+		Messages: core.KeepGroups(req.Messages, func(i int) bool { return i == 0 || i >= n*2/3 }),
+		State:    []byte(tenant + " " + strokes + "|"),
+	}, nil
+}
+
+// tenantOf returns the first word of the conversation that begins with "tenant-".
+func tenantOf(messages []core.Message) string {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if t, ok := p.(core.Text); ok {
+				for w := range strings.FieldsSeq(string(t)) {
+					if strings.HasPrefix(w, "tenant-") {
+						return w
+					}
+				}
+			}
+		}
+	}
+	return "nobody"
+}
+
+func (d *diary) options() *condense.Options {
+	s := registry.Define("diary", "Keeps a state.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) { return d, nil })
+	o := withWindow(window)
+	o.Strategies, o.Values.Chain = []registry.Strategy{s}, []string{"diary"}
+	o.Values.Providers = map[string]config.ProviderValues{"diary": {Strategy: "diary"}}
+	return o
+}
+
+// The state that a provider leaves comes back in the next epoch of the conversation, though the gateway is another one before every
+// request, and never in that of another tenant with the same session.
+func TestStatesOfConversations(t *testing.T) {
+	testkit.Slow(t)
+	d := &diary{names: map[string]string{}, most: map[string]int{}}
+	names := []string{"tenant-a", "tenant-b"}
+	tokens := tokensFile(t, names...)
+	file := filepath.Join(t.TempDir(), "live.db")
+	epochs := 0
+	for _, name := range names {
+		v := httptest.NewServer(upstream.New(upstream.Options{Window: window, Script: upstream.Loop(45, 2200, nil)}))
+		t.Cleanup(v.Close)
+		c := claude("the-same-session")
+		c.Header = http.Header{"X-Condense-Token": {tokens.of[name]}, "X-Api-Key": {"sk-ant-the-same-key"}}
+		c.History = append(c.History, map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": name + " wants the files read."}}})
+		for calls := true; calls; {
+			g, s := serveWith(t, v.URL, d.options(), func(o *live.Options) { o.Access.Tokens, o.Store.Path = tokens.path, file })
+			s.Config.Handler = live.Settled(g)
+			c.URL = s.URL
+			var err error
+			if _, calls, err = c.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+			epochs += g.Stats().EpochCount
+		}
+		if d.most[name] < 2 {
+			t.Errorf("%s: the state was told at most %d times", name, d.most[name]-1)
+		}
+	}
+	if len(d.faults) > 0 || epochs < 4 {
+		t.Errorf("in %d epochs: %q", epochs, d.faults)
+	}
+}

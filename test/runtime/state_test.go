@@ -1,0 +1,121 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/registry"
+)
+
+// A counting strategy keeps the newest quarter, and leaves how often it was applied and in which conversation.
+type counting struct {
+	mu    sync.Mutex
+	given []string // states
+	named map[string]bool
+}
+
+func (c *counting) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given = append(c.given, string(req.State))
+	if c.named == nil {
+		c.named = map[string]bool{}
+	}
+	c.named[req.Conversation] = true
+	n := len(req.Messages)
+	return &core.Result{
+		Messages: core.KeepGroups(req.Messages, func(i int) bool { return i == 0 || i >= n-n/4 }),
+		State:    fmt.Appendf(nil, "%s+", req.State),
+	}, nil
+}
+
+func (c *counting) strategy() registry.Strategy {
+	return registry.Define("counting", "Counts.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) { return c, nil })
+}
+
+// withStrategy starts a host whose chain is one strategy, in a window of 4,000 tokens.
+func withStrategy(t *testing.T, s registry.Strategy) *condense.Host {
+	t.Helper()
+	return start(t, &condense.Options{Strategies: []registry.Strategy{s}, Values: &config.Values{
+		Tuning: config.Tuning{Chain: []string{s.Name}}, Providers: map[string]config.ProviderValues{s.Name: {Strategy: s.Name}},
+		Profiles: map[string]config.ProfileValues{"default": {Window: new(4_000), Tuning: config.Tuning{MaxOutput: new(400)}}},
+	}})
+}
+
+// grow adds messages of about 2,000 tokens.
+func grow(t *testing.T, c *condense.Conversation) {
+	t.Helper()
+	for i := range 20 {
+		m := coretest.User(core.Text(strings.Repeat("word ", 100)))
+		if i%2 == 1 {
+			m = coretest.Assistant(core.Text(strings.Repeat("word ", 100)))
+		}
+		if err := c.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a provider leaves comes back in the next condensation, from the file too, and is undone with the one that left it. The
+// conversation has one name, and another one has another.
+func TestStateOfAProvider(t *testing.T) {
+	var p counting
+	h := withStrategy(t, p.strategy())
+	f, err := history.Create(filepath.Join(t.TempDir(), "c.jsonl"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := condense.ResumeConversation(f.Journal)
+	shorten := func() string {
+		t.Helper()
+		grow(t, c)
+		r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual})
+		if err != nil || !r.Acted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.CondensationID
+	}
+	shorten()
+	second := shorten()
+	shorten()
+	if err := c.Undo(second); err != nil {
+		t.Fatal(err)
+	}
+	last := shorten()
+	if err := c.Undo(last); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := history.Encode(&file, c.Journal()); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := history.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = condense.ResumeConversation(again)
+	shorten()
+	if got, want := fmt.Sprintf("%q", p.given), `["" "+" "++" "+++" "+++"]`; got != want {
+		t.Errorf("given were %s, want %s", got, want)
+	}
+	if len(p.named) != 1 || p.named[""] {
+		t.Errorf("the conversation was named %v, want one name", p.named)
+	}
+	c = condense.NewConversation()
+	shorten()
+	if got := p.given[len(p.given)-1]; got != "" || len(p.named) != 2 {
+		t.Errorf("another conversation has the state %q and the names %v", got, p.named)
+	}
+}
