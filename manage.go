@@ -71,6 +71,9 @@ type Turn struct {
 	// [core.Request] and [Report]. Without a name, both are those of the journal.
 	Conversation string
 	States       map[string][]byte
+	// MayWait says whether a provider may answer that it is better to wait, if the conversation is below its limit; nil: if the trigger is
+	// automatic. See [core.Result].
+	MayWait *bool
 	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -144,6 +147,11 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		return err
 	}
 	r.attempts(got.Attempts)
+	if r.Later = got.Later; got.Later != "" {
+		c.state = c.state.Later(p.decision)
+		r.Reason = fmt.Sprintf("not yet: %s; asked again after %s more tokens", got.Later, size.Group(policy.LaterAfter(p.set.Window)))
+		return nil
+	}
 	if got.Edit.Empty() || !p.decision.Worth(got.TokensAfter) {
 		c.state = c.state.After(p.decision, p.decision.Used)
 		if !got.Edit.Empty() {
@@ -260,6 +268,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.set.counter,
 		Model: p.set.Model.Name, Price: p.set.Model.Price, Conversation: t.Conversation, States: t.States,
 	}
+	p.request.MayWait = p.decision.Used <= p.decision.Budget.Limit && (t.MayWait == nil && trigger == core.TriggerAutomatic || t.MayWait != nil && *t.MayWait)
 	if t.Conversation == "" {
 		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
 	}

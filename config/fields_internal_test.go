@@ -47,7 +47,7 @@ func TestTags(t *testing.T) {
 			check(at, s.Fields)
 		}
 	}
-	for _, v := range []any{Values{}, ProfileValues{}, ModeValues{}, ProviderValues{}, ModelValues{}, upstreams{}, ServeRule{}} {
+	for _, v := range []any{Values{}, ProfileValues{}, ModeValues{}, ProviderValues{}, ModelValues{}, upstreams{}, ServeRule{}, PolicyValues{}} {
 		check(fmt.Sprintf("%T", v), registry.Settings[any](func() any { return v }).List())
 	}
 	var names []string

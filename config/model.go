@@ -33,13 +33,26 @@ type Model struct {
 	// Embeddings reports that it is the model for vectors.
 	Embeddings bool `json:"embeddings,omitempty"`
 	// Withheld, if not empty, says that the model must not be used because the file that
-	// declares it is not trusted. API, BaseURL and the key are empty then. See [Claims].
+	// declares it is not trusted, or because a policy forbids it. API, BaseURL and the key are empty then. See [Claims].
 	Withheld string `json:"withheld,omitempty"`
 }
 
 // Model returns a model of the section models, completed from the built-in table, or else one
 // of the table, by "provider/id" or id.
 func (c *Config) Model(name string) (*Model, error) {
+	m, err := modelOf(c, name)
+	if err != nil {
+		return nil, err
+	}
+	m.Withheld = either(c.withheld[tree.Path{"models", name}.ID()], c.opts.enforced.forbids(m))
+	if m.Withheld != "" {
+		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
+	}
+	return m, nil
+}
+
+// modelOf is Model, whether it may be asked or not.
+func modelOf(c *Config, name string) (*Model, error) {
 	declared, ok := c.values.Models[name]
 	if !ok {
 		known, err := catalog.Lookup(name)
@@ -72,9 +85,6 @@ func (c *Config) Model(name string) (*Model, error) {
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
 		m.Free = m.Price == model.Price{}
-	}
-	if m.Withheld = c.withheld[tree.Path{"models", name}.ID()]; m.Withheld != "" {
-		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
 	}
 	return m, nil
 }

@@ -314,6 +314,7 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	default:
 		p.Strategy, p.Plugin, p.SHA256 = declared.Strategy, declared.Plugin, strings.ToLower(declared.SHA256)
 		if p.Plugin != "" {
+			p.SHA256 = either(p.SHA256, c.opts.enforced.pin(name))
 			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)
 		}
 		if p.Withheld = c.withheld[tree.Path{"providers", name}.ID()]; p.Withheld != "" {

@@ -51,6 +51,8 @@ type Request struct {
 	State []byte
 	// States are those of the providers of a [Chain], by name. It gives each only its own, as State.
 	States map[string][]byte
+	// MayWait says that [Result.Later] is an answer: the conversation is below its limit, and nobody asked for the condensation.
+	MayWait bool
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten

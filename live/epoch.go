@@ -213,7 +213,11 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		p.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	case err != nil:
-		p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+		until := p.req.limits.policy.RetryAfter(p.tokens)
+		if errors.Is(err, job.ErrLater) {
+			until = p.req.limits.policy.LaterAfter(p.tokens)
+		}
+		p.req.lease.Tried(until)
 		if errors.Is(err, job.ErrNotDue) {
 			return nil, nil
 		}

@@ -229,10 +229,7 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 // inSystem reports whether a phrase is in the system prompt or in a system message.
 func inSystem(r *wire.Request, phrase string) bool {
 	raw := escaped(phrase)
-	if bytes.Contains(r.System, raw) {
-		return true
-	}
-	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
+	return bytes.Contains(r.System, raw) || slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
 		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
 	})
 }

@@ -86,7 +86,7 @@ func (r *request) begin(j *job.Job, leave func(), run func(context.Context) (*jo
 		}
 		return p, err
 	}
-	return r.lease.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order})
+	return r.lease.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Later: r.limits.policy.LaterAfter(j.Tokens), Order: j.Order})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
@@ -118,6 +118,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		Turn: condense.Turn{
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
 			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers, Conversation: p.state.Family,
+			MayWait: new(d.Reason != epoch.Forced && d.Reason != epoch.Asked),
 		},
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
@@ -212,7 +213,11 @@ func (r *request) tenant() string { return cmp.Or(r.t.who.Tenant, r.from.key.Ten
 // ended.
 func (r *request) tries() func(*condense.Report) {
 	g, mode := r.g, cmp.Or(r.limits.mode, r.limits.profile)
+	logger, conversation := r.s.Reports.Logger, r.lease.Conversation
 	return func(report *condense.Report) {
+		if report.Later != "" {
+			logger.Info("epoch waits", "conversation", conversation, "mode", mode, "reason", report.Later)
+		}
 		for i := range report.Attempts {
 			a := &report.Attempts[i]
 			needed := a.Outcome != core.OutcomeSkipped || a.Err != nil

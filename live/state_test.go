@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -104,5 +105,41 @@ func TestStatesOfConversations(t *testing.T) {
 	}
 	if len(d.faults) > 0 || epochs < 4 {
 		t.Errorf("in %d epochs: %q", epochs, d.faults)
+	}
+}
+
+// A provider that wants to wait is asked again when the conversation has grown, and not when the vendor would refuse it: then the next one
+// condenses. The gateway's log says why nothing was condensed.
+func TestEpochsWait(t *testing.T) {
+	testkit.Slow(t)
+	var log lockedBuffer
+	var mu sync.Mutex
+	may, must := 0, 0
+	s := registry.Define("patient", "Waits.", func() struct{} { return struct{}{} }, func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+		return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if req.MayWait {
+				may++
+			} else {
+				must++
+			}
+			return &core.Result{Messages: req.Messages, Later: "a task is half done"}, nil
+		}), nil
+	})
+	p := &play{vendor: upstream.New(upstream.Options{Window: window, Script: agentLoop}), client: new(claude("s"))}
+	o := withWindow(window)
+	o.Strategies, o.Values.Chain, o.Values.Threshold = []registry.Strategy{s}, []string{"patient", "smart"}, new(50.0)
+	o.Values.Providers = map[string]config.ProviderValues{"patient": {Strategy: "patient"}}
+	p.serve(t, o, func(o *live.Options) { o.Reports.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	mu.Lock()
+	defer mu.Unlock()
+	if epochs := p.Stats().Epochs; may < 2 || must < 1 || epochs[0].Reason != "window" || epochs[0].Provider != "smart" {
+		t.Errorf("asked %d times when it may wait and %d when not; epochs %+v", may, must, epochs)
+	}
+	if may > 60 || !strings.Contains(log.String(), `msg="epoch waits"`) || !strings.Contains(log.String(), "a task is half done") {
+		t.Errorf("asked %d times, and the log is %s", may, log.String())
 	}
 }

@@ -147,9 +147,7 @@ func removed(settings any) map[string]string {
 // Open makes a provider with the given settings, a JSON object; empty means the
 // defaults. The error names the strategy and the setting that is wrong.
 func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error) {
-	if env.Logger == nil {
-		env.Logger = slog.New(slog.DiscardHandler)
-	}
+	env.Logger = cmp.Or(env.Logger, slog.New(slog.DiscardHandler))
 	if env.Model == nil {
 		env.Model = func(string) (model.Generator, error) { return nil, errors.New("this host has no language models") }
 	}

@@ -71,7 +71,7 @@ func (r Rule) wanted(d *Decision, reached bool) Reason {
 		why = ReasonMaxContext
 	}
 	switch {
-	case r.Eager:
+	case r.Eager && d.MinNewTokens == 0:
 		return why
 	case d.Used < r.MinSize:
 		return ReasonSmall

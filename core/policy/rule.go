@@ -21,6 +21,7 @@ const (
 	// regrowPercent is how much of the window a conversation must grow by after attempts
 	// that did not help. It is deliberately not configurable.
 	regrowPercent = 10
+	laterPercent  = 2 // see [LaterAfter]
 
 	minThreshold = 5
 	maxThreshold = 100
@@ -150,6 +151,8 @@ func (r Rule) minGain(removable int) int {
 // below its limit.
 func (r Rule) wait(s State) int {
 	switch {
+	case s.Waits:
+		return LaterAfter(r.Window)
 	case r.Eager || s == State{}:
 		return 0
 	case s.Ineffective >= patience:

@@ -221,9 +221,7 @@ func payback(d *Decision, f *Facts, p *Policy) {
 // epoch it grows again, and the next one begins when it has its old size.
 func turnsLeft(d *Decision, f *Facts, p *Policy) int {
 	turns := p.Turns
-	if turns == 0 {
-		turns = min(max(f.Turns, fewestTurns), maxTurns)
-	}
+	turns = cmp.Or(turns, min(max(f.Turns, fewestTurns), maxTurns))
 	if f.Answers > 0 {
 		turns = max(1, min(turns, (d.Before-d.After)/max(1, f.Grown/f.Answers)))
 	}

@@ -134,6 +134,9 @@ func percentOf(percent float64, n int) int { return int(percent / 100 * float64(
 // RetryAfter returns the size below which another attempt is useless after one has failed at a size.
 func (p *Policy) RetryAfter(tokens int) int { return tokens + max(1, p.MinNew) }
 
+// LaterAfter returns the size below which a provider that chose to wait at a size is not asked again.
+func (p *Policy) LaterAfter(tokens int) int { return tokens + policy.LaterAfter(p.Window) }
+
 // A Wait is the event that a due epoch waits for.
 type Wait string
 

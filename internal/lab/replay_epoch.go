@@ -222,9 +222,7 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 			}
 			return out.Messages, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if ctx.Err() != nil || keep == len(x.view) {
 			break
 		}

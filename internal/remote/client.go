@@ -46,9 +46,7 @@ func New(v *Vendor, o Options) (*Client, error) {
 		return nil, fmt.Errorf("model %s: %w", cmp.Or(o.Name, o.ID, "without a name"), err)
 	}
 	o.Retry = o.Retry.orDefault()
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	c := &Client{vendor: v, opts: o, info: o.info(), at: at, refused: map[string]bool{}}
 	c.http = &http.Client{}
 	if o.HTTPClient != nil {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -73,9 +74,7 @@ func NewClient(conn grpc.ClientConnInterface, opts *ClientOptions) *Client {
 		c.opts = *opts
 	}
 	c.opts.Limits = c.opts.Limits.withDefaults()
-	if c.opts.Logger == nil {
-		c.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.opts.Logger = cmp.Or(c.opts.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ func NewServer(s registry.Strategy, opts *ServerOptions) *Server {
 	if opts != nil {
 		srv.opts = *opts
 	}
-	if srv.opts.Logger == nil {
-		srv.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	srv.opts.Logger = cmp.Or(srv.opts.Logger, slog.New(slog.DiscardHandler))
 	srv.logger = slog.New(&callHandler{next: srv.opts.Logger.Handler()})
 	return srv
 }

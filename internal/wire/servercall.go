@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
@@ -126,7 +127,7 @@ func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core
 func (s *Server) panicked(ctx context.Context, v any) error {
 	stack := debug.Stack()
 	s.opts.Logger.ErrorContext(ctx, "the provider panicked", "panic", fmt.Sprint(v), "stack", string(stack))
-	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, byhand.Where(stack))))
+	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, plain.Where(stack))))
 }
 
 // history receives the request. The host sends nothing else before it is complete.
@@ -353,6 +354,6 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps), State: res.State},
+		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps), State: res.State, Later: valid(res.Later)},
 	}})
 }

@@ -1,6 +1,7 @@
 package lineage
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -32,9 +33,7 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 func (s *State) Await(d *epoch.Decision) {
 	switch {
 	case d.Wait.ForWork():
-		if s.Waits == 0 {
-			s.Waits = max(1, s.Turns)
-		}
+		s.Waits = cmp.Or(s.Waits, max(1, s.Turns))
 	case d.Reason == epoch.None && d.Wait == epoch.NoWait:
 		s.Waits = 0
 	}
@@ -127,6 +126,36 @@ func (s *State) ratio() float64 {
 	return sorted[len(sorted)/2]
 }
 
+// Parts returns the size of the view of r, which was counted last, by what it is made of: system, tools, condensed (what stands for
+// hidden messages), person, results and model.
+func (s *State) Parts(r *wire.Request) map[string]int {
+	ours := map[string]int{}
+	if both := len(r.System) + len(r.Tools); both > 0 {
+		ours["system"] = s.HeadOur * len(r.System) / both
+		ours["tools"] = s.HeadOur - ours["system"]
+	}
+	cut := 0
+	if s.Epoch != nil {
+		cut, ours["condensed"] = s.Epoch.Cut, s.Epoch.Our
+	}
+	for i := cut; i < min(len(s.Counts), len(r.Messages)); i++ {
+		switch m := &r.Messages[i]; {
+		case m.Role == "system", m.Role == "developer":
+			ours["system"] += s.Counts[i]
+		case len(m.Results) > 0, m.Role == "tool":
+			ours["results"] += s.Counts[i]
+		case m.Role == "user":
+			ours["person"] += s.Counts[i]
+		default:
+			ours["model"] += s.Counts[i]
+		}
+	}
+	for part, n := range ours {
+		ours[part] = s.Scale(n)
+	}
+	return ours
+}
+
 // Scale converts our count of a part of a request to the vendor's tokens.
 func (s *State) Scale(our int) int { return int(s.ratio()*float64(our) + 0.5) }
 
@@ -155,9 +184,7 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	read := max(0, u.Read-fixed)
 	write := min(u.Write, u.Input-max(fixed, u.Read))
 	prompt := r.Read*float64(read) + r.Write*float64(write) + float64(u.Input-max(fixed, u.Read)-write)
-	if s.Spent == 0 {
-		s.Spent = r.Read * float64(u.Input-fixed) * float64(max(0, s.Turns-1)) / 2
-	}
+	s.Spent = cmp.Or(s.Spent, r.Read*float64(u.Input-fixed)*float64(max(0, s.Turns-1))/2)
 	s.Spent += prompt + r.Answer*float64(answer)
 	e := s.Epoch
 	switch {

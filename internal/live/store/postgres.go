@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -71,9 +72,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 		"statement_timeout":                   strconv.FormatInt(longTimeout.Milliseconds(), 10),
 		"idle_in_transaction_session_timeout": strconv.FormatInt((2 * longTimeout).Milliseconds(), 10), // of a process that is stopped
 	} {
-		if params[name] == "" {
-			params[name] = value
-		}
+		params[name] = cmp.Or(params[name], value)
 	}
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > statementTimeout {
 		config.ConnectTimeout = statementTimeout

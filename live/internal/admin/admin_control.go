@@ -39,10 +39,14 @@ func (p *Pages) control(own *http.ServeMux) {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
 			return
 		}
+		troubles := map[string][]string{}
 		for _, c := range all {
 			p.withhold(r, c)
+			if said := c.Troubles(); said != nil {
+				troubles[c.ID] = said
+			}
 		}
-		controlAnswer(w, map[string]any{"conversations": all})
+		controlAnswer(w, map[string]any{"conversations": all, "troubles": troubles, "known": p.knows(r)})
 	})
 	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
 		d *control.Controller, c *control.Conversation,
@@ -50,6 +54,21 @@ func (p *Pages) control(own *http.ServeMux) {
 		v, err := d.Show(r.Context(), c)
 		if err != nil {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
+			return
+		}
+		controlAnswer(w, v)
+	}))
+	own.HandleFunc("GET /condense/live/{id}/epochs/{began}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
+		d *control.Controller, c *control.Conversation,
+	) {
+		began, err := time.Parse(time.RFC3339Nano, r.PathValue("began"))
+		if err != nil {
+			controlFault(w, http.StatusBadRequest, errors.New("an epoch is named by the time when it began"))
+			return
+		}
+		v, err := d.ShowEpoch(r.Context(), c, began)
+		if err != nil {
+			controlFault(w, http.StatusNotFound, err)
 			return
 		}
 		controlAnswer(w, v)

@@ -25,6 +25,7 @@ export class Call {
   #edit = null
   #entries = 0 // of #edit
   #lastID = 0
+  #later = ''
   #waiting = new Map()
   #history
   #complete
@@ -65,6 +66,12 @@ export class Call {
   // is summary or marker, its role user or assistant.
   insert({ after = '', role = 'user', kind = 'summary', parts }) {
     this.#add('insert', { after, role, kind, parts: parts.map(part) })
+  }
+
+  // later says why it is better not to condense yet, in a line; without edits. If start.may_wait is set, nothing is condensed, and the
+  // host asks again once the conversation has grown. Otherwise it asks the next provider.
+  later(reason) {
+    this.#later = reason
   }
 
   // count resolves to the sizes of items in tokens, counted by the host. An item is
@@ -194,7 +201,7 @@ export class Call {
     await Promise.race([run(this), aborted(this.signal)])
     this.signal.throwIfAborted()
     this.#flush()
-    this.#send({ done: { usage: this.usage, steps: this.steps, state: bytes(this.state) } })
+    this.#send({ done: { usage: this.usage, steps: this.steps, state: bytes(this.state), later: this.#later } })
   }
 
   #answered(name) {

@@ -6,7 +6,7 @@ import { configure } from './settings.mjs'
 
 // rehearse runs strategy on messages and resolves to
 //
-//   { messages, logs, progress, usage, steps, state }
+//   { messages, logs, progress, usage, steps, state, later }
 //
 // with messages after the edits. A message is { role, parts } and any other fields; missing IDs are
 // m1, m2, …; missing sizes are counted, a token for every four bytes. options: settings, start
@@ -27,7 +27,7 @@ export async function rehearse(strategy, messages, options = {}) {
   call.receive(encodeRequest({ start: { ...start(before, options.start), callbacks: ['schema', ...Object.keys(options.answers ?? {})] } }))
   for (const m of before) call.receive(encodeRequest({ messages: { messages: [m] } }))
   await answered
-  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps, state: host.state }
+  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps, state: host.state, later: host.later }
 }
 
 function start(messages, given = {}) {
@@ -47,6 +47,7 @@ class Host {
   usage = undefined
   steps = []
   state = undefined
+  later = ''
   reply = undefined
   #messages
   #generate
@@ -82,6 +83,7 @@ class Host {
         this.usage = response.done.usage
         this.steps = response.done.steps
         this.state = response.done.state
+        this.later = response.done.later
         break
       default:
         throw new Error(`rehearse: a ${response.kind} is too large for a rehearsal`)

@@ -74,6 +74,7 @@ class Call:
             raise InvalidRequest("the call does not begin with start")
         self.start = first.start
         self.state = self.start.state
+        self._later = ""
         while len(self.messages) < self.start.message_count:
             self.messages.extend(self._receive().messages.messages)
 
@@ -105,6 +106,14 @@ class Call:
     def insert(self, parts, after="", role="user", kind="summary"):
         """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
         self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
+
+    def later(self, reason):
+        """Says why it is better not to condense yet, in a line; without edits.
+
+        If start.may_wait is set, nothing is condensed, and the host asks again once the
+        conversation has grown. Otherwise it asks the next provider.
+        """
+        self._later = reason
 
     def count(self, items):
         """Returns the sizes of CountItems in tokens, counted by the host.
@@ -202,7 +211,7 @@ class Call:
         """Sends the edits and ends the answer. For server.py and testing.py."""
         self.check()
         self._flush()
-        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps, state=_bytes(self.state))))
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps, state=_bytes(self.state), later=self._later)))
 
     def _answered(self, name):
         if name not in self.start.callbacks:

@@ -23,6 +23,7 @@ class Rehearsal:
     usage: pb.Usage
     steps: list
     state: bytes
+    later: str
 
 
 def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None, answers=None):
@@ -47,7 +48,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
-    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, call.state)
+    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, call.state, host.later)
 
 
 def count(parts):
@@ -87,6 +88,7 @@ class _Host:
         self.logs = []
         self.progress = []
         self.usage = None
+        self.later = ""
         self.steps = []
         self._messages = messages
         self._start = start
@@ -123,6 +125,7 @@ class _Host:
         elif kind == "done":
             self.usage = response.done.usage
             self.steps = list(response.done.steps)
+            self.later = response.done.later
         else:
             raise ValueError(f"a {kind} is too large for a rehearsal")
 

@@ -36,6 +36,11 @@ const tricks = {
     const { model, price, host } = call.start
     say(call, `${model} ${price.input} ${price.cache_read} ${host} ${settings.greeting}`)
   },
+  remember: (call) => {
+    say(call, `${call.start.conversation}: ${call.state}`)
+    call.state = Buffer.concat([call.state, Buffer.from([0xff])])
+  },
+  later: (call) => call.later(`not now, ${call.start.may_wait}`),
   keep_parts: (call) => {
     for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))
   },

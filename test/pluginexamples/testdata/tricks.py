@@ -54,6 +54,15 @@ def about(call, settings):
     say(call, f"{s.model} {s.price.input} {s.price.cache_read} {s.host} {settings['greeting']}")
 
 
+def remember(call, settings):
+    say(call, f"{call.start.conversation}: {call.state.decode()}")
+    call.state += b"\xff"
+
+
+def later(call, settings):
+    call.later(f"not now, {str(call.start.may_wait).lower()}")
+
+
 def estimate(call, settings):
     call.usage = pb.Usage(calls=1, input_tokens=sum(m.tokens for m in call.messages), usd=call.start.price.input)
 
@@ -160,6 +169,8 @@ TRICKS = {
     "start": start,
     "about": about,
     "hide_rest": hide_rest,
+    "later": later,
+    "remember": remember,
     "generate": generate,
     "count": count,
     "count_many": count_many,

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -214,10 +215,7 @@ func (l *sessionLine) decode() (core.Message, *syntax.Error) {
 
 // compactionID returns the ID of the condensation that the boundary l is imported as.
 func (l *sessionLine) compactionID() string {
-	if l.uuid != "" {
-		return l.uuid
-	}
-	return "compaction-" + strconv.Itoa(l.Line)
+	return cmp.Or(l.uuid, "compaction-"+strconv.Itoa(l.Line))
 }
 
 // A compaction is the description in a boundary.

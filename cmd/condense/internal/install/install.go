@@ -73,6 +73,7 @@ type Staged struct {
 	in      *Installer
 	root    *os.Root
 	temp    string // in root, with everything that is to be removed
+	made    bool   // [Folder] was made for it
 	content string // in root: the folder to install
 	program string // in content
 	tree    bool   // it has several files
@@ -197,6 +198,8 @@ func (s *Staged) makeRoom() (err error) {
 	if s.root, err = os.OpenRoot(s.in.Dir); err != nil {
 		return err
 	}
+	_, err = s.root.Stat(path.Dir(Folder))
+	s.made = errors.Is(err, fs.ErrNotExist)
 	if err := s.root.MkdirAll(Folder, 0o755); err != nil {
 		return err
 	}
@@ -373,6 +376,9 @@ func (s *Staged) Close() (err error) {
 	}
 	if s.temp != "" {
 		err = s.root.RemoveAll(s.temp)
+	}
+	if s.made && s.root.Remove(Folder) == nil { // nothing is in it
+		err = errors.Join(err, s.root.RemoveAll(path.Dir(Folder)))
 	}
 	return errors.Join(err, s.root.Close())
 }

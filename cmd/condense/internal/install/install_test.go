@@ -203,8 +203,18 @@ func refuse(t *testing.T, in *install.Installer, source, want string) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if got := left(t, in.Dir); len(got) > 0 {
-		t.Errorf("there is still %q", got)
+	if got, err := os.ReadDir(in.Dir); err != nil || len(got) > 0 {
+		t.Errorf("there is still %v (%v)", got, err)
+	}
+}
+
+// An address that cannot be reached is no release without checksums.
+func TestUnreachable(t *testing.T) {
+	in, address := serve(t, files(release(programs())))
+	in.Client = &http.Client{} // which does not trust the server
+	_, err := put(t.Context(), in, address)
+	if err == nil || !strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "SHA256SUMS, as") {
+		t.Errorf("got %v, want the error of the certificate alone", err)
 	}
 }
 

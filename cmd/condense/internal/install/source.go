@@ -242,6 +242,9 @@ func (in *Installer) sums(ctx context.Context, src Source) (sums map[string]stri
 	if errors.Is(err, fs.ErrNotExist) && src.file != "" {
 		return map[string]string{src.file: ""}, true, nil
 	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%w; a release has the file %s, as the workflow of 'condense plugin new --ci' makes it", err, sumsFile)
 	}

@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -286,9 +287,7 @@ func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 	}
 	if s.Observe {
 		o := s.Observed
-		if o == nil {
-			o = &live.Observed{}
-		}
+		o = cmp.Or(o, &live.Observed{})
 		first, saved = "only observed, nothing was changed: ", size.Group(o.Saved)+" would have been saved"+share(live.Tokens{Received: s.Tokens.Received, Net: o.Saved})
 		cost = fmt.Sprintf("%s, would have been %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost-o.CostSaved, 2))
 	}

@@ -116,6 +116,7 @@ type Change struct {
 	// how many of the objects on the path were made for it.
 	Old  string `json:"old,omitempty"`
 	Made int    `json:"made,omitempty"`
+	Null bool   `json:"null,omitempty"` // the first of them is in place of a null
 
 	value any // New, as it is written
 }
@@ -206,6 +207,11 @@ func setJSON(text []byte, c Change) ([]byte, Change, error) {
 			break
 		}
 		at = &m.Value
+		if l, ok := at.Value.(hujson.Literal); ok && depth < len(c.Path)-1 && l.Kind() == 'n' { // null: nothing is set
+			c.Made, c.Null = len(c.Path)-1-depth, true
+			with := layout{}.member(c.Path[depth:], c.value, 0)
+			return splice(text, at.StartOffset, at.EndOffset, strings.TrimPrefix(with, quote(c.Path[depth])+":")), c, nil
+		}
 		if _, ok := at.Value.(*hujson.Object); !ok && depth < len(c.Path)-1 {
 			return nil, c, fmt.Errorf("%s is not an object", strings.Join(c.Path[:depth+1], "."))
 		}
@@ -295,6 +301,9 @@ func undoJSON(text []byte, c Change) ([]byte, error) {
 	last := len(c.Path) - 1
 	for made := c.Made; made > 0 && len(object(objects[last]).Members) == 1 && bare(objects[last]); made-- {
 		last--
+	}
+	if made := objects[last+1]; c.Null && last == len(c.Path)-1-c.Made {
+		return splice(text, made.StartOffset, made.EndOffset, "null"), nil
 	}
 	return cut(text, objects[last], c.Path[last]), nil
 }
