@@ -23,8 +23,7 @@ const (
 
 // hidden answers with messages that the conversation's view lacks.
 func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
-	named := each(ids, byhand.Unname)
-	messages, err := l.call.req.Hidden(named...)
+	messages, err := l.call.req.Hidden(each(ids, byhand.Unname)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInvalid, err)
 	}
@@ -35,10 +34,8 @@ func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
 		}
 	}
 	env := &condensepb.CondenseRequest{}
-	if err := proto.Unmarshal(byhand.AppendRun(nil, messages, size), env); err != nil {
-		return nil, err
-	}
-	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: env.GetMessages().GetMessages()}}, nil
+	err = proto.Unmarshal(byhand.AppendRun(nil, messages, size), env)
+	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: env.GetMessages().GetMessages()}}, err
 }
 
 // run has a strategy of the host shorten a part of the conversation. One run is made at a time.
