@@ -78,9 +78,11 @@ type Options struct {
 	Jobs int
 	// Rounds is how often a long session is condensed as it grows; zero means never.
 	Rounds int
-	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
+	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3. Rows have the means.
+	// Other strategies are deterministic and run once; so do rounds and canaries.
 	Repeat int
-	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike.
+	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike. Intervals are then over
+	// folders; means stay over sessions.
 	ByFolder bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string

@@ -12,19 +12,13 @@ type Span struct{ Start, End int }
 // The cost is linear.
 func Groups(messages []Message) []Span {
 	reach := make([]int, len(messages)) // the last message that must stay with this one
-	var open openCalls
-	for i := range messages {
+	for i := range reach {
 		reach[i] = i
-		for _, p := range messages[i].Parts {
-			switch p := p.(type) {
-			case ToolCall:
-				open.call(p.ID, i)
-			case ToolResult:
-				if call, ok := open.result(p.CallID); ok {
-					reach[call] = i
-				}
-			case Text, Image, Reasoning, Opaque:
-			}
+	}
+	p := pairUp(messages)
+	for k := range p.uses {
+		if u := &p.uses[k]; u.result && u.partner >= 0 {
+			reach[p.uses[u.partner].message] = u.message
 		}
 	}
 	n := 0
@@ -158,8 +152,7 @@ func is[T Part](p Part) bool {
 // are still to come. They may be rewritten but not hidden. The cost is linear; only the
 // unfinished turn is read if it has no calls.
 func Pending(messages []Message) []int {
-	start := waiting(messages)
-	if !slices.ContainsFunc(messages[start:], func(m Message) bool { return slices.ContainsFunc(m.Parts, is[ToolCall]) }) {
+	if !slices.ContainsFunc(messages[waiting(messages):], func(m Message) bool { return slices.ContainsFunc(m.Parts, is[ToolCall]) }) {
 		return nil
 	}
 	var at []int

@@ -36,5 +36,15 @@ func TestOpenCalls(t *testing.T) {
 				list = slices.Delete(list, want, want+1)
 			}
 		}
+		for _, e := range list { // what is still open, and nothing else
+			if got, ok := open.result(e.id); !ok || got != e.key {
+				t.Fatalf("open is %d, %v, want %v", got, ok, e)
+			}
+		}
+		for _, e := range list {
+			if got, ok := open.result(e.id); ok {
+				t.Fatalf("%d is open, and was answered", got)
+			}
+		}
 	})
 }

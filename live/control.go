@@ -289,7 +289,7 @@ func (p *plan) describe() {
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = p.req.from.agent.Name, cmp.Or(p.req.limits.mode,
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
-	a.Missing = p.req.missing()
+	a.Missing, a.Parts = p.req.missing(), p.state.Parts(p.req.parsed)
 	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
 	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers

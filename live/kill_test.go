@@ -27,7 +27,12 @@ func alone(vendor, store string) {
 		if err != nil {
 			return err
 		}
-		g, err := live.New(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor}}, Store: live.Store{Path: store}})
+		o := &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": vendor, "openai": vendor}}, Store: live.Store{Path: store}}
+		if os.Getenv("CONDENSE_LIVE_TOOL") != "" {
+			withTool(o)
+			o.Epoch = live.EpochOptions{Risk: 100, Target: 14, MinSize: 3500} // conversations of tests are short
+		}
+		g, err := live.New(h, o)
 		if err != nil {
 			return err
 		}
@@ -39,10 +44,10 @@ func alone(vendor, store string) {
 }
 
 // startAlone starts the process and returns the gateway's address and what kills it.
-func startAlone(t *testing.T, vendor, store string) (url string, kill func()) {
+func startAlone(t *testing.T, vendor, store string, env ...string) (url string, kill func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "CONDENSE_LIVE_VENDOR="+vendor, "CONDENSE_LIVE_STORE="+store)
+	cmd.Env = append(append(os.Environ(), "CONDENSE_LIVE_VENDOR="+vendor, "CONDENSE_LIVE_STORE="+store), env...)
 	cmd.Stderr = os.Stderr
 	line, err := bufio.NewReader(testkit.Start(t, cmd)).ReadString('\n')
 	if err != nil {

@@ -113,13 +113,13 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 	if r.in.unread = r.in.unread && r.isNew(in); r.in.unread {
 		return nil, nil //nolint:nilnil // it passes
 	}
+	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
 	if err := r.g.safely("tool", func() error { return r.addRecallTool(ctx, in) }); err != nil {
 		r.g.fault("tool", err)
 	}
 	if summary := side == agents.Summary || r.parsed.Compacts || r.compacts; summary || r.t.count {
 		return r.planWithoutLease(in, summary)
 	}
-	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
 	r.handles = !r.s.Observe && !r.s.Recall.Off && (r.tool.session != nil || !r.s.Recall.NoMCP && r.reads != "" && library.CanCall(r.parsed, r.from.agent.Deferred))
 	if err := r.take(ctx, in); err != nil {
 		return nil, err

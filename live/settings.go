@@ -72,7 +72,6 @@ func (s *settings) checkNumbers() (errs []error) {
 		{"Epoch.ExpectedTurns", int64(s.Epoch.ExpectedTurns)},
 		{"Ingest.MaxResult", int64(s.Ingest.MaxResult)},
 		{"Epoch.MinSize", int64(s.Epoch.MinSize)},
-		{"Epoch.Patience", int64(s.Epoch.Patience)},
 		{"Recall.MaxSize", s.Recall.MaxSize},
 		{"Recall.MaxResult", int64(s.Recall.MaxResult)},
 	} {
@@ -86,8 +85,10 @@ func (s *settings) checkNumbers() (errs []error) {
 	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
 		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
 	}
-	if p := s.Epoch.Risk; !(p >= 0 && p <= 100) {
-		errs = append(errs, fmt.Errorf("live: Epoch.Risk: %v is not a percentage", p))
+	for name, p := range map[string]float64{"Risk": s.Epoch.Risk, "Prepare": s.Epoch.Prepare} {
+		if !(p >= 0 && p <= 100) {
+			errs = append(errs, fmt.Errorf("live: Epoch.%s: %v is not a percentage", name, p))
+		}
 	}
 	return errs
 }

@@ -47,6 +47,19 @@ func looking(n int, needle string, at map[int]upstream.Step) []upstream.Step {
 func (p *play) toolResults(t *testing.T) []string {
 	t.Helper()
 	var all []string
+	p.answers(t, func(_, text string) bool {
+		recalled := strings.HasPrefix(text, "[condense recall: message")
+		if recalled {
+			all = append(all, text)
+		}
+		return recalled
+	})
+	return all
+}
+
+// answers calls found with each result of a tool, by the ID of its call, until that is true.
+func (p *play) answers(t *testing.T, found func(id, text string) bool) {
+	t.Helper()
 	seen := map[string]bool{}
 	add := func(id, text any) {
 		s, ok := text.(string)
@@ -54,14 +67,13 @@ func (p *play) toolResults(t *testing.T) []string {
 			o, _ := list[0].(object)
 			s, ok = o["text"].(string)
 		}
-		if key := fmt.Sprint(id); ok && strings.HasPrefix(s, "[condense recall: message") && !seen[key] {
-			seen[key] = true
-			all = append(all, s)
+		if key := fmt.Sprint(id); ok && !seen[key] {
+			seen[key] = found(key, s)
 		}
 	}
 	known := map[string]bool{}
 	for _, r := range p.vendor.Turns() {
-		for _, raw := range rawElements(t, r.Body) {
+		for _, raw := range rawElements(t, r.Prompt()) {
 			if known[string(raw)] {
 				continue
 			}
@@ -91,7 +103,6 @@ func (p *play) toolResults(t *testing.T) []string {
 			add(m["call_id"], m["output"])
 		}
 	}
-	return all
 }
 
 // each runs a test for each API, every second of them streaming and the others in the next test; at night each both ways.
@@ -378,7 +389,14 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 		"a conversation that goes on": {"/v1/messages", nil, body(func(o object) {
 			o["messages"] = []any{object{"role": "user", "content": "a"}, object{"role": "assistant", "content": "b"}, object{"role": "user", "content": "c"}}
 		}), false},
-		"a probe":                     {"/v1/messages", nil, body(func(o object) { o["max_tokens"] = 1 }), false},
+		"a probe":               {"/v1/messages", nil, body(func(o object) { o["max_tokens"] = 1 }), false},
+		"no tool may be called": {"/v1/messages", nil, body(func(o object) { o["tool_choice"] = object{"type": "none"} }), false},
+		"none in Chat":          {"/v1/chat/completions", nil, body(func(o object) { chat(o); o["tool_choice"] = "none" }), false},
+		"a format in a conversation": {"/v1/messages", nil, body(func(o object) {
+			o["output_config"] = object{"format": object{"type": "json_schema"}}
+			o["messages"] = append(o["messages"].([]any), object{"role": "user", "content": "Now."})
+		}), false},
+		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret, "User-Agent": "claude-cli/2.1.332 (external, cli)"}, body(func(object) {}), false},
 		"counting":                    {"/v1/messages/count_tokens", nil, body(func(object) {}), false},
 		"answers that are stored":     {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), false},
 		"answers that are not stored": {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","store":false,"input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), true},
@@ -629,16 +647,16 @@ func TestNumbersAreTheSameEverywhere(t *testing.T) {
 		for _, i := range []int{8, 25, 45} {
 			at[i] = upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(args)}}
 		}
-		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, stored)
+		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, func(o *live.Options) { stored(o); o.Recall.NoMCP = true })
 		p.say(t)
 		p.check(t, 2)
 		tool := p.toolResults(t)
 		if len(tool) != 3 {
 			t.Fatalf("%d recalls", len(tool))
 		}
-		q := newPlay(t, upstream.Options{}, c, stored)
+		before, q := newPlay(t, upstream.Options{}, c, stored), newPlay(t, upstream.Options{}, c, stored)
 		found := map[string]string{"the tool after epochs": tool[1], "the tool at the end": tool[2]}
-		for name, url := range map[string]string{"/mcp": p.server.URL, "/mcp after a restart": q.server.URL} {
+		for name, url := range map[string]string{"/mcp": before.server.URL, "/mcp of another gateway": q.server.URL} {
 			texts, failed, _ := ask(t, url+"/recall/"+secret+"/mcp", nil, "recall", args)
 			if failed {
 				t.Errorf("%s: %q", name, texts)

@@ -29,11 +29,11 @@ import (
 type windows struct {
 	mu        sync.Mutex
 	of        map[windowKey]*modelWindow
-	truncated map[string]bool           // conversations with a truncated prompt
-	listed    map[string]map[string]int // by base and model, as vendors have listed them to clients
+	truncated map[string]bool              // conversations with a truncated prompt
+	listed    map[windowKey]map[string]int // by base and tenant, and by model, as vendors have listed them to clients
 }
 
-type windowKey struct{ base, model string }
+type windowKey struct{ base, model string } // or, of a list, the tenant
 
 // A modelWindow is a model's window with the progress of asking the server. It is guarded by windows.mu.
 type modelWindow struct {
@@ -173,7 +173,8 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 }
 
 // listening returns a transport that learns the windows from the list of models that a client asks its vendor for, while the list passes by.
-func (g *Gateway) listening(to *upstream.Upstream) http.RoundTripper {
+// The account of a tenant can have other windows.
+func (g *Gateway) listening(to *upstream.Upstream, tenant string) http.RoundTripper {
 	return &unheard{to, func(res *http.Response) {
 		var text bytes.Buffer
 		encoding := res.Header.Get("Content-Encoding")
@@ -182,7 +183,8 @@ func (g *Gateway) listening(to *upstream.Upstream) http.RoundTripper {
 				text.Write(read)
 			}
 			if errors.Is(err, io.EOF) {
-				_ = g.safely("models", func() error { return g.windows.learn(to.Base.String(), text.Bytes(), encoding) }) // of another form: it is no list
+				of := windowKey{to.Base.String(), tenant}
+				_ = g.safely("models", func() error { return g.windows.learn(of, text.Bytes(), encoding) }) // of another form: it is no list
 				text.Reset()
 			}
 		})
@@ -190,7 +192,7 @@ func (g *Gateway) listening(to *upstream.Upstream) http.RoundTripper {
 }
 
 // learn remembers the windows of a list.
-func (ws *windows) learn(base string, text []byte, encoding string) error {
+func (ws *windows) learn(of windowKey, text []byte, encoding string) error {
 	list, err := payload.Decode(text, encoding, maxPacked)
 	if err != nil || !json.Valid(list) {
 		return err
@@ -198,10 +200,10 @@ func (ws *windows) learn(base string, text []byte, encoding string) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.listed == nil {
-		ws.listed = map[string]map[string]int{}
+		ws.listed = map[windowKey]map[string]int{}
 	}
-	ws.listed[base] = upstream.Windows(list, ws.listed[base])
-	maps.DeleteFunc(ws.listed[base], func(_ string, n int) bool { return n < minWindow })
+	ws.listed[of] = upstream.Windows(list, ws.listed[of])
+	maps.DeleteFunc(ws.listed[of], func(_ string, n int) bool { return n < minWindow })
 	return nil
 }
 
@@ -212,7 +214,7 @@ func (ws *windows) listedFor(r *request) int {
 	if r.t.upstream == nil {
 		return 0
 	}
-	return ws.listed[r.t.upstream.Base.String()][r.parsed.Model]
+	return ws.listed[windowKey{r.t.upstream.Base.String(), r.t.who.Tenant}][r.parsed.Model]
 }
 
 // unknown notes that no source has the window, and logs that once. The caller holds windows.mu.

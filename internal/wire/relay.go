@@ -187,7 +187,11 @@ func (g *GuestCall) answer(edit []byte) error {
 		return sendEdit(c.stream, piece)
 	}
 	var failed error // of the stream
+	done := &condensepb.Done{}
 	err := byhand.Each(edit, func(f *byhand.Field) error {
+		if f.Num == byhand.NumDone {
+			return unmarshal(f.Value, done)
+		}
 		if f.Value != nil {
 			piece = byhand.AppendBytes(piece, f.Num, f.Value)
 		}
@@ -207,7 +211,8 @@ func (g *GuestCall) answer(edit []byte) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: &condensepb.Done{Steps: g.steps}}}, wrapResponse, c.stream.Send)
+	done.Usage, done.Steps = nil, g.steps
+	return send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: done}}, wrapResponse, c.stream.Send)
 }
 
 // Log sends a line to the host's log.

@@ -8,6 +8,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"net/http"
@@ -34,11 +35,12 @@ type Agent struct {
 	Deferred string
 
 	// Windows are those of the agent's own catalogue of models, which can be smaller than the vendor's. It condenses by itself at a Share of
-	// a window, or with only Reserve tokens of it left; 0: not known to do that.
+	// a window, or with only Reserve tokens of it left, whichever is first; 0: not known to do that.
 	Windows []Window
 	Share   float64
 	Reserve int
 	Input   int     // in place of Reserve, for windows of the input alone
+	After   int     // tokens of its first request after that, the median of recorded sessions; 0: not measured
 	Set     Sources // where a user changes that
 	Later   *Later  // how wrap does for a run; nil: it cannot be later than it is by itself
 
@@ -99,14 +101,24 @@ func (a *Agent) Limit(model string, window int) (l Limit) {
 			reserve = a.Input
 		}
 	}
-	switch {
-	case window <= reserve:
-	case a.Share > 0:
-		l.Compacts = int(a.Share * float64(window))
-	case reserve > 0:
-		l.Compacts = window - reserve
+	l.Compacts = int(a.Share * float64(window))
+	if rest := window - reserve; reserve > 0 && rest > 0 {
+		l.Compacts = min(cmp.Or(l.Compacts, rest), rest)
 	}
 	return l
+}
+
+// Alone returns how many tokens of a history of so many the agent sends if nobody else condenses: at its limit it begins again with After.
+// It reports false if that is not known.
+func (a *Agent) Alone(model string, window, history int) (tokens int, known bool) {
+	limit := a.Limit(model, window).Compacts
+	if a.After == 0 || limit <= a.After {
+		return 0, false
+	}
+	if history > limit {
+		history = a.After + (history-limit)%(limit-a.After)
+	}
+	return history, true
 }
 
 // A system is the beginning of the system prompt of a side call.

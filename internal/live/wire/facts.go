@@ -166,6 +166,7 @@ func (p *parser) request(own []member) {
 			r.Structured = r.Structured || isFormat(field("format"))
 		case "tool_choice", "function_call":
 			r.Structured = r.Structured || forces(raw)
+			r.Toolless = r.Toolless || rawjson.Text(raw) == "none" || rawjson.Text(field("type")) == "none"
 		}
 	}
 	for _, path := range p.d.read.limits {

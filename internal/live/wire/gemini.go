@@ -178,7 +178,8 @@ func (p *parser) geminiRequest(own []member) {
 		r.Effort = string(fieldOf(thinking, "thinkingBudget", "thinking_budget"))
 	}
 	calling := fieldOf(either(own, "toolConfig", "tool_config"), "functionCallingConfig", "function_calling_config")
-	r.Structured = r.Structured || strings.EqualFold(textAt(calling, "mode"), "ANY")
+	mode := textAt(calling, "mode")
+	r.Structured, r.Toolless = r.Structured || strings.EqualFold(mode, "ANY"), strings.EqualFold(mode, "NONE")
 }
 
 // contents checks the order of contents of the Gemini API. The API joins consecutive contents of one role into a turn, because

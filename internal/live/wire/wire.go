@@ -48,6 +48,7 @@ type Request struct {
 	Stateful   bool          // the history is not, or not all, in the request
 	Compacts   bool          // the vendor is asked to shorten the history, or has done so: a compaction is in it
 	Structured bool          // an output format or a tool is forced
+	Toolless   bool          // calls of tools are forbidden
 	TTL        time.Duration // the longest lifetime of the vendor's cache that is asked for; 0 if none is
 
 	HeadMarkers int // cache markers in System and Tools, and for the whole request

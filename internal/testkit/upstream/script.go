@@ -103,6 +103,8 @@ func (v *Vendor) side(p *prompt) string {
 		return "summary"
 	case v.o.Account != nil && IsAccount([]byte(p.last)):
 		return "account"
+	case p.forbids():
+		return "no tool"
 	case p.shell() == nil && slices.ContainsFunc(v.script(p), func(s Step) bool { return len(s.Commands) > 0 }):
 		return "no tool"
 	}
@@ -264,6 +266,12 @@ func (p *prompt) wants() bool {
 	return ok && text(o["type"]) != "none"
 }
 
+// forbids reports whether no tool may be called.
+func (p *prompt) forbids() bool {
+	calling := obj(obj(p.doc["toolConfig"])["functionCallingConfig"])
+	return text(p.doc["tool_choice"]) == "none" || text(obj(p.doc["tool_choice"])["type"]) == "none" || text(calling["mode"]) == "NONE"
+}
+
 // pick returns the first tool that fits.
 func (p *prompt) pick(fits func(*tool) bool) *tool {
 	for i := range p.tools {
@@ -347,6 +355,9 @@ func example(schema object) any {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list, ok := schema[key].([]any); ok && len(list) > 0 {
+			if slices.ContainsFunc(list, func(s any) bool { return has(obj(s), "null") }) { // pi
+				return nil
+			}
 			return example(obj(list[0]))
 		}
 	}

@@ -56,6 +56,9 @@ const (
 	numResultEditContent = 2
 )
 
+// NumDone is the field of the answer of a guest in WebAssembly, next to those of an Edit, that holds a Done.
+const NumDone = 15
+
 // Edits calls emit with encodings of Edit that together turn before into after, of about batchSize bytes each. At has the
 // indexes of before by ID.
 func Edits(before, after []core.Message, at map[string]int, emit func(edit []byte) error) error {
