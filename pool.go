@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/resolver"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
@@ -78,10 +79,10 @@ func (o *opened) model(name string) (model.Generator, error) {
 	o.asked[name] = models.Signature(o.agent, name)
 	o.mu.Unlock()
 	g, err := models.Model(o.agent, name)
-	if err != nil || g == extractive.New() { // which costs nothing
-		return g, err
+	if err != nil {
+		return nil, err
 	}
-	return &guarded{g}, nil
+	return &guarded{g, g == extractive.New()}, nil
 }
 
 // fits reports whether the provider would get the same models from m under a profile with
@@ -177,7 +178,11 @@ func (o *opened) env(log *slog.Logger) PluginEnv {
 		Logger: log,
 		Model: func(req *core.Request, name string) (model.Generator, error) {
 			m := o.models.Load()
-			return m.Model(m.Agent(req), name)
+			g, err := m.Model(m.Agent(req), name)
+			if err != nil {
+				return nil, err
+			}
+			return &guarded{g, false}, nil
 		},
 		Models: func(req *core.Request) iter.Seq2[string, model.Info] {
 			m := o.models.Load()
@@ -296,24 +301,84 @@ func (unasked) Condense(context.Context, *core.Request) (*core.Result, error) {
 	return nil, fmt.Errorf("the turn does not wait for its answer: %w", core.ErrUnavailable)
 }
 
+// A limited provider of a chain is told its quota, and the models that the host gives to it, compiled in or a plugin's, keep it.
+type limited struct {
+	core.CondensationProvider
+	opened core.CondensationProvider // the same, as it was opened
+	name   string
+	quota  core.Quota
+}
+
+// Condense implements [core.CondensationProvider].
+func (l limited) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	req.Quota = l.quota
+	return l.CondensationProvider.Condense(context.WithValue(ctx, spentKey{}, &spent{limited: l}), req)
+}
+
 // Frames implements [core.Framer].
-func (u unpaid) Frames() bool {
-	f, ok := u.CondensationProvider.(core.Framer)
+func (l limited) Frames() bool {
+	f, ok := l.opened.(core.Framer)
 	return ok && f.Frames()
 }
 
 // Abilities implements [core.Declarer].
-func (u unpaid) Abilities() core.Abilities { return core.AbilitiesOf(u.CondensationProvider) }
+func (l limited) Abilities() core.Abilities { return core.AbilitiesOf(l.opened) }
 
-// A guarded model refuses in turns that may spend nothing.
-type guarded struct{ model.Generator }
+// spentKey is the key of the [*spent] of a call in its context.
+type spentKey struct{}
+
+// A spent counts the requests to models in one call.
+type spent struct {
+	limited limited
+	mu      sync.Mutex
+	calls   int
+	usd     float64
+}
+
+// more counts one request more, or says which limit is reached.
+func (s *spent) more() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch q := s.limited.quota; {
+	case q.ModelCalls > 0 && s.calls >= q.ModelCalls:
+		return fmt.Errorf("%w: more than %d requests to language models in one call: providers.%s.limits.model_calls", model.ErrQuota, q.ModelCalls, s.limited.name)
+	case q.USD > 0 && s.usd >= q.USD:
+		return fmt.Errorf("%w: %s are spent in one call: providers.%s.limits.usd", model.ErrQuota, size.Dollars(s.usd, 2), s.limited.name)
+	}
+	s.calls++
+	return nil
+}
+
+// A guarded model refuses in turns that may spend nothing, unless it is free, and beyond the quota of the call.
+type guarded struct {
+	model.Generator
+	free bool
+}
+
+// ask asks the model within the limits of ctx.
+func (g *guarded) ask(ctx context.Context, ask func(context.Context, *model.Prompt) (*model.Answer, error), p *model.Prompt) (*model.Answer, error) {
+	if ctx.Value(unpaidKey{}) != nil && !g.free {
+		return nil, errUnpaid
+	}
+	s, ok := ctx.Value(spentKey{}).(*spent)
+	if !ok {
+		return ask(ctx, p)
+	}
+	if err := s.more(); err != nil {
+		return nil, err
+	}
+	answer, err := ask(ctx, p)
+	if answer != nil {
+		s.mu.Lock()
+		s.usd += answer.Usage.USD
+		s.mu.Unlock()
+	}
+	return answer, err
+}
 
 // Generate implements [model.Generator].
 func (g *guarded) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
-	if ctx.Value(unpaidKey{}) != nil {
-		return nil, errUnpaid
-	}
-	return g.Generator.Generate(ctx, p)
+	return g.ask(ctx, g.Generator.Generate, p)
 }
 
 // Compacts implements [model.Compactor].
@@ -330,10 +395,7 @@ func (g *guarded) Compact(ctx context.Context, p *model.Prompt) (*model.Answer, 
 	if !ok {
 		return nil, fmt.Errorf("model %s cannot compact: %w", g.Info().Name, core.ErrUnavailable)
 	}
-	if ctx.Value(unpaidKey{}) != nil {
-		return nil, errUnpaid
-	}
-	return c.Compact(ctx, p)
+	return g.ask(ctx, c.Compact, p)
 }
 
 // CheckKey implements [model.Checker].

@@ -85,6 +85,7 @@ type ProviderValues struct {
 	Folder   string          `json:"folder,omitempty" unit:"path" trust:"runs it from this folder" example:"./ours" doc:"The folder of a plugin of several files, which contains plugin: all its files are pinned, and run from a copy. Absent means that the program is a single file."`
 	SHA256   string          `json:"sha256,omitempty" unit:"hash" trust:"approves the program with this checksum" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one that condense trust or condense plugin pin has stored in your own configuration folder."`
 	Env      []string        `json:"env,omitempty" unit:"variable" trust:"hands the program these environment variables" example:"[HTTPS_PROXY, OUR_API_KEY]" doc:"Environment variables that the plugin sees. Needs trust. Absent means only PATH, LANG, LC_*, TZ and SYSTEMROOT, which every plugin sees."`
+	Limits   *model.Quota    `json:"limits,omitempty" doc:"The most that the provider may use of language models in one call."`
 	Timeout  string          `json:"timeout,omitempty" unit:"duration" default:"2m" example:"45s" doc:"How long the provider may take before the next one is tried."`
 	Settings json.RawMessage `json:"settings,omitempty" unit:"settings" trust:"hands the program these settings" example:"{preset: balanced}" doc:"Settings of the strategy; condense providers lists them. Those of a plugin need trust."`
 }
