@@ -51,6 +51,10 @@ type PluginEnv struct {
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models are the names that Model accepts, with an empty one if there is a choice.
 	Models func(req *core.Request) iter.Seq2[string, model.Info]
+	// Run lets a strategy of this program shorten the messages of req that are not protected, and verifies its answer.
+	Run func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models func(name string) (model.Generator, error)) (*core.Result, error)
+	// Embedder returns the model of the configuration for vectors.
+	Embedder func() (model.Embedder, error)
 }
 
 // An opened is a provider and the settings it was opened with. Successive configurations, and the
@@ -138,7 +142,7 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	case unusable != nil:
 		o.CondensationProvider, o.unusable = withheld{unusable}, unusable
 	case c.Plugin != "":
-		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host.opts.Logger))
+		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host))
 		o.CondensationProvider = o.plugin
 	default:
 		o.CondensationProvider, err = s.builtin(ctx, c, o)
@@ -173,9 +177,14 @@ func (s *setup) approval(c config.Provider) (string, error) {
 }
 
 // env returns the environment of a plugin: the models of the configuration in force when it asks.
-func (o *opened) env(log *slog.Logger) PluginEnv {
+func (o *opened) env(h *Host) PluginEnv {
+	log := h.opts.Logger
 	return PluginEnv{
-		Logger: log,
+		Logger:   log,
+		Embedder: o.embedder,
+		Run: func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models func(string) (model.Generator, error)) (*core.Result, error) {
+			return resolver.Run(ctx, h.reg, req, strategy, settings, registry.Env{Logger: log, Model: models})
+		},
 		Model: func(req *core.Request, name string) (model.Generator, error) {
 			m := o.models.Load()
 			g, err := m.Model(m.Agent(req), name)
@@ -252,6 +261,16 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	}
 	p, err := strategy.Open(ctx, c.Settings, registry.Env{
 		Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model, Dir: c.SettingsDir,
+		Run: func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage) (*core.Result, error) {
+			return resolver.Run(ctx, s.host.reg, req, strategy, settings, registry.Env{Logger: s.host.opts.Logger, Model: o.model})
+		},
+		Embed: func(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
+			m, err := o.embedder()
+			if err != nil {
+				return nil, core.Usage{}, err
+			}
+			return m.Embed(ctx, texts)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
@@ -349,6 +368,45 @@ func (s *spent) more() error {
 	return nil
 }
 
+// enter counts a request to a model in the call of ctx, or says why there may be none. Done takes its usage.
+func enter(ctx context.Context, free bool) (done func(core.Usage), err error) {
+	if ctx.Value(unpaidKey{}) != nil && !free {
+		return nil, errUnpaid
+	}
+	s, ok := ctx.Value(spentKey{}).(*spent)
+	if !ok {
+		return func(core.Usage) {}, nil
+	}
+	return func(u core.Usage) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.usd += u.USD
+	}, s.more()
+}
+
+// embedder returns the model of the configuration for vectors.
+func (o *opened) embedder() (model.Embedder, error) {
+	m, err := o.models.Load().Embedder()
+	if err != nil {
+		return nil, err
+	}
+	return embedder{m}, nil
+}
+
+// An embedder is [guarded] for vectors.
+type embedder struct{ model.Embedder }
+
+// Embed implements [model.Embedder].
+func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
+	done, err := enter(ctx, false)
+	if err != nil {
+		return nil, core.Usage{}, err
+	}
+	vectors, usage, err := e.Embedder.Embed(ctx, texts)
+	done(usage)
+	return vectors, usage, err
+}
+
 // A guarded model refuses in turns that may spend nothing, unless it is free, and beyond the quota of the call.
 type guarded struct {
 	model.Generator
@@ -357,21 +415,13 @@ type guarded struct {
 
 // ask asks the model within the limits of ctx.
 func (g *guarded) ask(ctx context.Context, ask func(context.Context, *model.Prompt) (*model.Answer, error), p *model.Prompt) (*model.Answer, error) {
-	if ctx.Value(unpaidKey{}) != nil && !g.free {
-		return nil, errUnpaid
-	}
-	s, ok := ctx.Value(spentKey{}).(*spent)
-	if !ok {
-		return ask(ctx, p)
-	}
-	if err := s.more(); err != nil {
+	done, err := enter(ctx, g.free)
+	if err != nil {
 		return nil, err
 	}
 	answer, err := ask(ctx, p)
 	if answer != nil {
-		s.mu.Lock()
-		s.usd += answer.Usage.USD
-		s.mu.Unlock()
+		done(answer.Usage)
 	}
 	return answer, err
 }

@@ -85,7 +85,7 @@ type ProviderValues struct {
 	Folder   string          `json:"folder,omitempty" unit:"path" trust:"runs it from this folder" example:"./ours" doc:"The folder of a plugin of several files, which contains plugin: all its files are pinned, and run from a copy. Absent means that the program is a single file."`
 	SHA256   string          `json:"sha256,omitempty" unit:"hash" trust:"approves the program with this checksum" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"The checksum that the plugin must have to be started: of its program, or of its folder. Absent means the one that condense trust or condense plugin pin has stored in your own configuration folder."`
 	Env      []string        `json:"env,omitempty" unit:"variable" trust:"hands the program these environment variables" example:"[HTTPS_PROXY, OUR_API_KEY]" doc:"Environment variables that the plugin sees. Needs trust. Absent means only PATH, LANG, LC_*, TZ and SYSTEMROOT, which every plugin sees."`
-	Limits   *model.Quota    `json:"limits,omitempty" doc:"The most that the provider may use of language models in one call."`
+	Limits   *model.Quota    `json:"limits,omitempty" doc:"The most that the provider may use of language models in one call: model_calls are requests, 64 by default, usd their cost in US dollars; 0 is no limit."`
 	Timeout  string          `json:"timeout,omitempty" unit:"duration" default:"2m" example:"45s" doc:"How long the provider may take before the next one is tried."`
 	Settings json.RawMessage `json:"settings,omitempty" unit:"settings" trust:"hands the program these settings" example:"{preset: balanced}" doc:"Settings of the strategy; condense providers lists them. Those of a plugin need trust."`
 }
@@ -100,5 +100,6 @@ type ModelValues struct {
 	Window     int          `json:"window,omitempty" unit:"tokens" min:"1" example:"200000" doc:"Size of the context window in tokens, if the built-in table does not know it or is wrong."`
 	MaxOutput  int          `json:"max_output,omitempty" unit:"tokens" example:"8192" doc:"The maximum output that the agent requests of this model, in tokens; used by profiles that set none."`
 	Images     *bool        `json:"images,omitempty" example:"true" doc:"Whether the model reads images. Absent means that it does at Anthropic's own API only. Models that do not are sent a description in words."`
+	Embeddings bool         `json:"embeddings,omitempty" example:"true" doc:"It turns texts into vectors, for providers that ask for them, with api: openai. One model may have it."`
 	Price      *model.Price `json:"price,omitempty" of:"price" doc:"The price of the model, if the built-in table does not know it or is wrong; {input: 0, output: 0} for a model without cost. Needs trust."`
 }

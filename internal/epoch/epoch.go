@@ -67,10 +67,6 @@ type Facts struct {
 	Turns   int          // the model's answers in the whole conversation
 	Last    Last         // the last epoch
 
-	Boundary bool // a piece of work has just ended: see [ProgressOf]
-	Failed   bool // a command has failed and was not repaired since
-	Waited   int  // the model's answers since an epoch began to wait for a boundary
-
 	Spent float64 // cost of the conversation so far, without system prompt and tools
 	Saved float64 // part that epochs have saved, less their cost
 	Wrong int     // predictions for earlier epochs that did not come true
@@ -110,9 +106,6 @@ type Policy struct {
 	Turns int     // turns still expected; 0: as many as there were, within bounds
 	Risk  float64 // see [Risk], which 0 means; below 0 there is no limit
 
-	// Patience is the number of the model's answers for which an epoch for threshold or payback waits for a boundary; 0
-	// for none. It ends early if the limit is near.
-	Patience      int
 	IgnoreCold    bool // neither an expired cache nor another one is a reason
 	IgnorePayback bool
 }
@@ -146,19 +139,9 @@ type Wait string
 
 // The waits.
 const (
-	NoWait      Wait = ""
-	ForTurn     Wait = "the end of the turn"
-	ForBoundary Wait = "a boundary"
-	ForRepair   Wait = "a repair"
+	NoWait  Wait = ""
+	ForTurn Wait = "the end of the turn"
 )
-
-// ForWork reports whether an epoch waits for the agent to finish a step of its work. Only then must the caller find out
-// where the work stands, for [Facts.Boundary] and [Facts.Failed].
-func (w Wait) ForWork() bool { return w == ForBoundary || w == ForRepair }
-
-// Look is the number of the newest answers in which [Facts.Boundary] and [Facts.Failed] are looked for. The agent counts
-// as having given up on older failures.
-const Look = 20
 
 // A Decision is the result of [Decide], with predictions to compare with the vendor's counts.
 type Decision struct {

@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -10,9 +11,11 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
+	"github.com/condensehq/condense/registry"
 )
 
 // A Trial runs a plugin for its author: unapproved, because it changes all the time, and
@@ -35,6 +38,16 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
 	if opts.Client.Model = t.Model; t.Model == nil {
 		opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return StandIn(), nil }
+	}
+	if e, ok := extractive.New().(model.Embedder); ok {
+		opts.Client.Embedder = func() (model.Embedder, error) { return e, nil }
+	}
+	opts.Client.Run = func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models wire.Lender) (*core.Result, error) {
+		reg, err := resolver.Strategies()
+		if err != nil {
+			return nil, err
+		}
+		return resolver.Run(ctx, reg, req, strategy, settings, registry.Env{Model: models})
 	}
 	if t.Persistent {
 		opts.Restart = supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000}

@@ -29,31 +29,61 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 	case over > 0:
 		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d callbacks in a call", limits.Callbacks)
 	}
+	lacks := ""
 	switch cb.GetCall().(type) {
 	case *condensepb.Callback_CountTokens:
-		if c.countable -= size; c.countable < 0 {
-			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count in a call", limits.CountBytes)
-		}
-		c.enqueue(ctx, cb)
-		return nil
-	case *condensepb.Callback_Generate:
+	case *condensepb.Callback_Generate, *condensepb.Callback_Embed:
 		if err := c.client.Abilities().Check(core.AsksModels, "", "asks a language model"); err != nil {
 			return err
 		}
-		if c.client.opts.Model == nil {
-			return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host has no language model to plugins")
+		if cb.GetEmbed() != nil && c.client.opts.Embedder == nil {
+			lacks = "has no model for vectors"
+		} else if cb.GetGenerate() != nil && c.client.opts.Model == nil {
+			lacks = "has no language model to plugins"
 		}
-		if c.countable -= size; c.countable < 0 {
-			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
+	case *condensepb.Callback_Hidden:
+		if c.req.Hidden == nil {
+			lacks = "does not know what is hidden"
 		}
-		if c.models == nil {
-			c.models = newLending(c)
+	case *condensepb.Callback_Run:
+		if c.client.opts.Run == nil {
+			lacks = "runs no strategies for plugins"
 		}
-		c.models.enqueue(ctx, cb)
-		return nil
 	default:
-		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host does not know the request")
+		lacks = "does not know the request"
 	}
+	if lacks != "" {
+		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host %s", lacks)
+	}
+	if c.countable -= size; c.countable < 0 {
+		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
+	}
+	if cb.GetCountTokens() != nil {
+		c.enqueue(ctx, cb)
+		return nil
+	}
+	if c.models == nil {
+		c.models = newLending(c)
+	}
+	c.models.enqueue(ctx, cb)
+	return nil
+}
+
+// callbacks names the callbacks that are answered beside count_tokens and generate; schema is that of a Generate.
+func (c *call) callbacks() []string {
+	names := []string{"schema"}
+	if c.req.Hidden != nil {
+		names = append(names, "hidden")
+	}
+	if c.client.opts.Run != nil {
+		names = append(names, "run")
+	}
+	if of := c.client.opts.Embedder; of != nil {
+		if _, err := of(); err == nil {
+			names = append(names, "embed")
+		}
+	}
+	return names
 }
 
 // excess is how many callbacks above the limit a plugin may have open when it learns of the

@@ -177,8 +177,8 @@ func TestProviderMayWait(t *testing.T) {
 	}
 }
 
-// The keys for messages, results, age and share of results make a small conversation due, and once it is condensed only what came since
-// counts.
+// The keys for messages, results, age and share of results make a small conversation due, and once it is condensed only later messages
+// count.
 func TestWhen(t *testing.T) {
 	long := strings.Repeat("word ", 100)
 	turn := func(i int) []core.Message {
@@ -218,7 +218,7 @@ func TestWhen(t *testing.T) {
 		}
 		most := 4 // every tenth turn
 		if key == policy.ReasonAge {
-			most = 40 // what comes is old already
+			most = 40 // new messages are old already
 		}
 		if acted < 3 || acted > most {
 			t.Errorf("%s: acted %d times, at %v", key, acted, at)

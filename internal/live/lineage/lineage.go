@@ -47,7 +47,6 @@ type State struct {
 	Bound  bool                 `json:"binds,omitempty"`  // that model binds its thinking to the messages before it
 	Loose  bool                 `json:"loose,omitempty"`  // thinking is sent that a model may find bound to other messages
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
-	Waits  int                  `json:"waits,omitempty"`  // Turns when an epoch began to wait for a boundary; 0 if none waits
 	First  time.Time            `json:"first,omitzero"`   // beginning of the first request that is known
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
 	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two requests
