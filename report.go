@@ -32,6 +32,8 @@ type Report struct {
 	Estimates []Estimate `json:"estimates,omitempty"`
 	// CondensationID names the condensation in the journal; empty if there is none.
 	CondensationID string `json:"condensation_id,omitempty"`
+	// Later is why a provider wants to wait: nothing was condensed.
+	Later string `json:"later,omitempty"`
 	// States are what its providers left for the next one, by provider: see [Turn].
 	States map[string][]byte `json:"-"`
 	// Originals is the file with the messages that the condensation hid or rewrote; empty if none was

@@ -21,6 +21,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -186,9 +187,7 @@ const (
 // finished together with the error. With a cache, the next run continues from there. Providers are
 // called for several conversations at a time if [Options.Jobs] is above 1.
 func Run(ctx context.Context, sessions []Item, strategies []Strategy, opts *Options) (*Report, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	o := lab.Options{
 		Modes: opts.Modes, Encoding: opts.Encoding, Seed: opts.Seed, Jobs: opts.Jobs, Rounds: opts.Rounds, Repeat: opts.Repeat,
 		ByFolder: opts.ByFolder, Cache: opts.Cache, MaxUSD: opts.MaxUSD, Now: opts.Now,

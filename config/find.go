@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,9 +78,7 @@ func userDir(env environment) string {
 		return filepath.Join(dir, "condense")
 	}
 	home := env.get("HOME")
-	if home == "" {
-		home = env.get("USERPROFILE")
-	}
+	home = cmp.Or(home, env.get("USERPROFILE"))
 	if home == "" {
 		return ""
 	}

@@ -25,6 +25,7 @@ const (
 	OutcomeRejected     Outcome = "rejected"     // breaks a rule; dropped
 	OutcomeFailed       Outcome = "failed"       // error, panic or no answer in time
 	OutcomeSkipped      Outcome = "skipped"      // not asked, or it could not work
+	OutcomeLater        Outcome = "later"        // it wants to wait; the chain ends, and nothing is condensed
 )
 
 // An Attempt is a call of one provider of a [Chain]. Tokens are the host's count of the whole
@@ -84,6 +85,12 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		}
 	}
 	switch {
+	case !changed && res.Later != "":
+		att.Outcome, att.Reason = OutcomeLater, reason(errors.New(res.Later))
+		if !req.MayWait || req.Tokens() > req.Budget.Limit {
+			att.Outcome, att.Reason = OutcomeSkipped, "the conversation cannot wait, as it wishes: "+att.Reason
+		}
+		return att, nil
 	case !changed:
 		att.Outcome, att.Reason = OutcomeNoOp, "nothing changed"
 		if state.TokensAfter <= req.Budget.Target {
@@ -251,6 +258,4 @@ type panicError struct {
 }
 
 // Error returns the panic's value and position.
-func (e *panicError) Error() string {
-	return fmt.Sprintf("panic: %v%s", e.value, plain.Panicked(e.stack))
-}
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, plain.Where(e.stack)) }

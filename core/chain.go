@@ -103,6 +103,7 @@ type ChainResult struct {
 	TokensBefore int       // in the scope of the budget, as are all tokens here
 	TokensAfter  int
 	Usage        Usage
+	Later        string // why nothing was condensed yet, if a provider wants to wait
 	// States are those of the results that Messages are made of, by provider.
 	States   map[string][]byte
 	Attempts []Attempt // one for every provider, in order; a second one of the last if it started over
@@ -144,7 +145,7 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Messages: slices.Clone(out.Messages), Usage: out.Usage}
+	res := &Result{Messages: slices.Clone(out.Messages), Usage: out.Usage, Later: out.Later}
 	if len(out.States) > 0 {
 		res.State, _ = json.Marshal(merged(nested.States, out.States)) // cannot fail
 	}
@@ -208,7 +209,11 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 		if err != nil {
 			return nil, false, err
 		}
-		onTarget = att.Outcome == OutcomeApplied
+		if att.Outcome == OutcomeLater {
+			out.Messages, out.TokensAfter, out.Provider, out.States, out.Later = req.Messages, out.TokensBefore, "", nil, att.Reason
+			stacked = false
+		}
+		onTarget = att.Outcome == OutcomeApplied || out.Later != ""
 	}
 	return out, stacked, nil
 }
@@ -301,17 +306,18 @@ func checkRequest(req *Request) error {
 	if b := req.Budget; b.Target > b.Limit {
 		return fmt.Errorf("%w: target of %d tokens above the limit of %d", ErrInvalidRequest, b.Target, b.Limit)
 	}
-	ids := newIDSet(req.Messages)
+	ids := make(map[string]bool, len(req.Messages))
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.ID == "":
 			return fmt.Errorf("%w: message %d has no ID", ErrInvalidRequest, i)
-		case !ids.add(i):
+		case ids[m.ID]:
 			return fmt.Errorf("%w: message %d has the ID %q of an earlier one", ErrInvalidRequest, i, m.ID)
 		case m.Tokens <= 0:
 			return fmt.Errorf("%w: message %s is not measured", ErrInvalidRequest, m.ID)
 		}
+		ids[m.ID] = true
 		for j, p := range m.Parts {
 			if fault := invalidPart(p, true); fault != "" {
 				return fmt.Errorf("%w: message %s: part %d: %s", ErrInvalidRequest, m.ID, j, fault)

@@ -120,3 +120,68 @@ func TestNestedChainStates(t *testing.T) {
 		t.Errorf("got %s: the state of the provider that was not asked is lost", got)
 	}
 }
+
+// A provider that wants to wait ends the chain if the conversation may wait, and nothing is condensed, not even by those before it. If
+// it may not, the next one is asked. Edits are never an answer to wait.
+func TestChainLater(t *testing.T) {
+	var given []byte
+	waits := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		return &core.Result{Messages: req.Messages, Later: "a task\nis half done", State: []byte("x")}, nil
+	})
+	both := core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+		res, err := leaving(1, []byte("y"), &given)(ctx, req)
+		res.Later = "and wait"
+		return res, err
+	})
+	room := func(req *core.Request, limit int) {
+		req.Budget.Limit, req.Budget.Target = limit, min(limit, req.Budget.Target)
+	}
+	for _, tt := range []struct {
+		name      string
+		may, over bool
+		providers []core.CondensationProvider
+		outcomes  string
+		reason    string // of the last but one
+		later     string
+		state     string
+	}{
+		{"it may", true, false, []core.CondensationProvider{waits, leaving(1, nil, &given)}, "later skipped", "a task is half done", "a task is half done", "map[]"},
+		{"after another", true, false, []core.CondensationProvider{leaving(9, []byte("1"), &given), waits}, "insufficient later", "", "a task is half done", "map[]"},
+		{"it may not", false, false, []core.CondensationProvider{waits, leaving(1, []byte("2"), &given)}, "skipped applied", "the conversation cannot wait, as it wishes: a task is half done", "", `map["p2":"2"]`},
+		{"above the limit, whatever the host says", true, true, []core.CondensationProvider{waits, leaving(1, nil, &given)}, "skipped applied", "the conversation cannot wait, as it wishes: a task is half done", "", "map[]"},
+		{"with edits", true, false, []core.CondensationProvider{both, waits}, "applied skipped", "", "", `map["p1":"y"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req := coretest.HalfRequest(coretest.Session())
+			req.MayWait = tt.may
+			if room(req, req.Tokens()); tt.over {
+				room(req, req.Tokens()-1)
+			}
+			if tt.name == "after another" {
+				req.Budget.Target = 1
+			}
+			chain := chainOf(t, nil, tt.providers...)
+			out, err := chain.Run(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var outcomes []string
+			for _, a := range out.Attempts {
+				outcomes = append(outcomes, string(a.Outcome))
+			}
+			if got := strings.Join(outcomes, " "); got != tt.outcomes || out.Later != tt.later || fmt.Sprintf("%q", out.States) != tt.state {
+				t.Errorf("got %s, later %q, states %q; want %s, %q, %s", got, out.Later, out.States, tt.outcomes, tt.later, tt.state)
+			}
+			if tt.reason != "" && out.Attempts[0].Reason != tt.reason {
+				t.Errorf("got the reason %q, want %q", out.Attempts[0].Reason, tt.reason)
+			}
+			if tt.later != "" && (!out.Edit.Empty() || out.TokensAfter != out.TokensBefore || out.Provider != "") {
+				t.Errorf("it waits, and %s changed %+v", out.Provider, out.Edit)
+			}
+			checkCondensed(t, req, out)
+			if res, err := chain.Condense(t.Context(), req); err != nil || res.Later != tt.later {
+				t.Errorf("as a provider: later %q, %v; want %q", res.Later, err, tt.later)
+			}
+		})
+	}
+}

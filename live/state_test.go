@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -104,5 +105,77 @@ func TestStatesOfConversations(t *testing.T) {
 	}
 	if len(d.faults) > 0 || epochs < 4 {
 		t.Errorf("in %d epochs: %q", epochs, d.faults)
+	}
+}
+
+// A provider that wants to wait is asked again when the conversation has grown, and not when the vendor would refuse it: then the next one
+// condenses. The gateway's log says why nothing was condensed.
+func TestEpochsWait(t *testing.T) {
+	testkit.Slow(t)
+	var log lockedBuffer
+	var mu sync.Mutex
+	may, must := 0, 0
+	s := registry.Define("patient", "Waits.", func() struct{} { return struct{}{} }, func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+		return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if req.MayWait {
+				may++
+			} else {
+				must++
+			}
+			return &core.Result{Messages: req.Messages, Later: "a task is half done"}, nil
+		}), nil
+	})
+	p := &play{vendor: upstream.New(upstream.Options{Window: window, Script: agentLoop}), client: new(claude("s"))}
+	o := withWindow(window)
+	o.Strategies, o.Values.Chain, o.Values.Threshold = []registry.Strategy{s}, []string{"patient", "smart"}, new(50.0)
+	o.Values.Providers = map[string]config.ProviderValues{"patient": {Strategy: "patient"}}
+	p.serve(t, o, func(o *live.Options) { o.Reports.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	p.begin(t)
+	p.untilEpoch(t, 1)
+	mu.Lock()
+	defer mu.Unlock()
+	if epochs := p.Stats().Epochs; may < 2 || must < 1 || epochs[0].Reason != "window" || epochs[0].Provider != "smart" {
+		t.Errorf("asked %d times when it may wait and %d when not; epochs %+v", may, must, epochs)
+	}
+	if may > 60 || !strings.Contains(log.String(), `msg="epoch waits"`) || !strings.Contains(log.String(), "a task is half done") {
+		t.Errorf("asked %d times, and the log is %s", may, log.String())
+	}
+}
+
+// A conversation far below its window is condensed for the number of its messages, and again when as many are new.
+func TestEpochForMessages(t *testing.T) {
+	testkit.Slow(t)
+	const most = 30
+	p := &play{vendor: upstream.New(upstream.Options{Window: 200_000, Script: upstream.Loop(60, 600, nil)}), client: new(claude("s"))}
+	o := withWindow(200_000)
+	o.Values.MaxMessages = new(most)
+	p.serve(t, o, nil)
+	p.begin(t)
+	var at []int // messages of the client at each epoch
+	for calls := true; calls; {
+		before := p.Stats().EpochCount
+		var err error
+		n := len(p.client.History)
+		if _, calls, err = p.client.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.Stats().EpochCount > before {
+			at = append(at, n)
+		}
+	}
+	if len(at) < 3 {
+		t.Fatalf("epochs at %v", at)
+	}
+	for i, n := range at {
+		if i > 0 && n-at[i-1] < most/2 || i == 0 && n <= most {
+			t.Errorf("epochs at %v messages, with max_messages %d", at, most)
+		}
+	}
+	for _, e := range p.Stats().Epochs {
+		if e.Reason != "max_messages" {
+			t.Errorf("an epoch for %s: %+v", e.Reason, e)
+		}
 	}
 }

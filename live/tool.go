@@ -100,11 +100,11 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 
 // mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
 // the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
-// gateway must know the history, because the next request continues it. An agent with a recall secret has the tools of /mcp, perhaps
-// from its second request on. What a model says before a recall would be in front of the format that is wanted.
+// gateway must know the history, because the next request continues it. A known agent with a recall secret has the tools of /mcp,
+// perhaps from its second request on. What a model says before a recall would be in front of the format that is wanted.
 func (r *request) mayHaveTool(ctx context.Context) bool {
 	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
-	return !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
+	return !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
 

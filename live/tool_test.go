@@ -396,7 +396,7 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 			o["output_config"] = object{"format": object{"type": "json_schema"}}
 			o["messages"] = append(o["messages"].([]any), object{"role": "user", "content": "Now."})
 		}), false},
-		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret}, body(func(object) {}), false},
+		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret, "User-Agent": "claude-cli/2.1.332 (external, cli)"}, body(func(object) {}), false},
 		"counting":                    {"/v1/messages/count_tokens", nil, body(func(object) {}), false},
 		"answers that are stored":     {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), false},
 		"answers that are not stored": {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","store":false,"input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), true},

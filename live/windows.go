@@ -29,11 +29,11 @@ import (
 type windows struct {
 	mu        sync.Mutex
 	of        map[windowKey]*modelWindow
-	truncated map[string]bool           // conversations with a truncated prompt
-	listed    map[string]map[string]int // by base and model, as vendors have listed them to clients
+	truncated map[string]bool              // conversations with a truncated prompt
+	listed    map[windowKey]map[string]int // by base and tenant, and by model, as vendors have listed them to clients
 }
 
-type windowKey struct{ base, model string }
+type windowKey struct{ base, model string } // or, of a list, the tenant
 
 // A modelWindow is a model's window with the progress of asking the server. It is guarded by windows.mu.
 type modelWindow struct {
@@ -174,8 +174,9 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 
 // A listening transport learns the windows from the list of models that a client asks its vendor for, while the list passes by.
 type listening struct {
-	g  *Gateway
-	to *upstream.Upstream
+	g      *Gateway
+	to     *upstream.Upstream
+	tenant string // its account can have other windows
 }
 
 // RoundTrip sends r.
@@ -213,14 +214,14 @@ func (l listening) learn(text []byte, encoding string) error {
 	if err != nil || !json.Valid(list) {
 		return err
 	}
-	ws, base := &l.g.windows, l.to.Base.String()
+	ws, of := &l.g.windows, windowKey{l.to.Base.String(), l.tenant}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.listed == nil {
-		ws.listed = map[string]map[string]int{}
+		ws.listed = map[windowKey]map[string]int{}
 	}
-	ws.listed[base] = upstream.Windows(list, ws.listed[base])
-	maps.DeleteFunc(ws.listed[base], func(_ string, n int) bool { return n < minWindow })
+	ws.listed[of] = upstream.Windows(list, ws.listed[of])
+	maps.DeleteFunc(ws.listed[of], func(_ string, n int) bool { return n < minWindow })
 	return nil
 }
 
@@ -231,7 +232,7 @@ func (ws *windows) listedFor(r *request) int {
 	if r.t.upstream == nil {
 		return 0
 	}
-	return ws.listed[r.t.upstream.Base.String()][r.parsed.Model]
+	return ws.listed[windowKey{r.t.upstream.Base.String(), r.t.who.Tenant}][r.parsed.Model]
 }
 
 // unknown notes that no source has the window, and logs that once. The caller holds windows.mu.
@@ -315,9 +316,7 @@ func (e *exchange) truncated(a wire.Answer) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.get(windowKey{r.t.upstream.Base.String(), r.parsed.Model}, r.t.upstream.Name)
-	if w == nil {
-		w = &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}}
-	}
+	w = cmp.Or(w, &modelWindow{shown: Window{Upstream: r.t.upstream.Name, Model: r.parsed.Model}})
 	if a.Input > w.most+w.most/10 { // it holds more than was known
 		w.most, w.truncations, w.shown.Holds = a.Input, 0, 0
 	}

@@ -366,6 +366,39 @@ func TestListedWindows(t *testing.T) {
 	}
 }
 
+// TestListedWindowsOfATenant: what a vendor lists for one tenant's account says nothing about another's.
+func TestListedWindowsOfATenant(t *testing.T) {
+	t.Parallel()
+	v := upstream.New(upstream.Options{Script: agentLoop})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			v.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"data": [{"id": "acme-1", "context_length": 70000}, {"id": "other-1", "context_length": 70000}]}`)
+	}))
+	t.Cleanup(server.Close)
+	tokens := tokensFile(t, "acme", "other")
+	g, s := serveWith(t, server.URL, nil, func(o *live.Options) { o.Access.Tokens = tokens.path })
+	send(t, http.MethodGet, s.URL+"/v1/models", map[string]string{"X-Condense-Token": tokens.of["acme"]}, nil)
+	for name, want := range map[string]int{"acme": 70_000, "other": 200_000} {
+		c := upstream.Client{API: upstream.Chat, Model: name + "-1", Session: name, URL: s.URL, Header: http.Header{"X-Condense-Token": {tokens.of[name]}}}
+		c.History = []object{first(c.API, "I am "+name)}
+		if _, _, err := c.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all, err := g.Controller().Conversations(t.Context(), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			if one.Model == c.Model && one.Window != want {
+				t.Errorf("%s: a window of %d", name, one.Window)
+			}
+		}
+	}
+}
+
 // TestRefusalNamesTheWindow: the window of a model that nobody knows is in the vendor's first refusal, so that there is no second one.
 func TestRefusalNamesTheWindow(t *testing.T) {
 	testkit.Slow(t)

@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,7 +59,8 @@ const patience = time.Minute
 //		starts condense serve --listen 127.0.0.1:0 ARG…, or condense serve --config FILE ARG…; sets $GATEWAY and $ADMIN
 //	converse API MODEL [PATH [HEADER…]]
 //		plays the loop with an agent through $GATEWAY/PATH; "System: …" is its system prompt. It prints what the
-//		vendor saw: requests, those that were changed, the largest in tokens, the messages left by the first epoch
+//		vendor saw: requests, those that were changed in another way than by the gateway's tool, those with that, the largest in tokens, the
+//		messages left by the first epoch
 //	say TEXT
 //		goes on with the last conversation by a message; prints how many messages the client has, how many were sent, whether they are the
 //		client's own bytes, and what was refused
@@ -292,10 +294,33 @@ func goOn(ts *testscript.TestScript, _ bool, args []string) {
 	var sent, own struct{ Messages, Input []json.RawMessage }
 	ts.Check(json.Unmarshal(records[0].Body, &sent))
 	ts.Check(json.Unmarshal(s.client.Body, &own))
-	_, _ = fmt.Fprintf(ts.Stdout(), "requests: %d\nhas: %d\nsent: %d\nown: %t\n", len(records), len(own.Messages)+len(own.Input), len(sent.Messages)+len(sent.Input), records[0].Sum == s.sums.all[0])
+	body, _ := withoutTool(records[0].Body)
+	sum := sha256.Sum256(body)
+	_, _ = fmt.Fprintf(ts.Stdout(), "requests: %d\nhas: %d\nsent: %d\nown: %t\n", len(records), len(own.Messages)+len(own.Input), len(sent.Messages)+len(sent.Input), hex.EncodeToString(sum[:]) == s.sums.all[0])
 	for _, r := range s.vendor.Refusals()[refused:] {
 		_, _ = fmt.Fprintf(ts.Stdout(), "refused: %s: %s\n", r.Rule, r.Error)
 	}
+}
+
+// withoutTool returns a body without the gateway's own tool, which is the last one, and whether it had that.
+func withoutTool(body []byte) ([]byte, bool) {
+	at := bytes.Index(body, []byte(`"name":"condense_recall"`))
+	if at < 0 {
+		return body, false
+	}
+	from := bytes.LastIndexByte(body[:at], ',')
+	for _, lead := range []string{`,{"type":"function","function":{`, `,{"type":"function",`, `,{`} {
+		if bytes.HasSuffix(body[:at], []byte(lead)) {
+			from = at - len(lead)
+			break
+		}
+	}
+	var tool json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(body[from+1:]))
+	if err := d.Decode(&tool); err != nil {
+		return body, false
+	}
+	return slices.Concat(body[:from], body[from+1+int(d.InputOffset()):]), true
 }
 
 func converse(ts *testscript.TestScript, neg bool, args []string) {
@@ -323,7 +348,7 @@ func converse(ts *testscript.TestScript, neg bool, args []string) {
 	s.client = c
 	text, err := c.Say(context.Background(), "Please read every file and report.")
 	records := s.vendor.Records()[seen:]
-	changed, largest := 0, 0
+	changed, tooled, largest := 0, 0, 0
 	before, left := 0, 0 // messages before and after the first epoch
 	for i, r := range records {
 		var sent struct{ Messages, Input []json.RawMessage }
@@ -333,12 +358,16 @@ func converse(ts *testscript.TestScript, neg bool, args []string) {
 			left = n
 		}
 		before = n
-		if i < len(s.sums.all) && r.Sum != s.sums.all[i] {
+		body, has := withoutTool(r.Body)
+		if has {
+			tooled++
+		}
+		if sum := sha256.Sum256(body); i < len(s.sums.all) && hex.EncodeToString(sum[:]) != s.sums.all[i] {
 			changed++
 		}
 		largest = max(largest, r.Tokens)
 	}
-	_, _ = fmt.Fprintf(ts.Stdout(), "answer: %s\nrequests: %d\nchanged: %d\nlargest: %d\nleft: %d\n", text, len(records), changed, largest, left)
+	_, _ = fmt.Fprintf(ts.Stdout(), "answer: %s\nrequests: %d\nchanged: %d\ntooled: %d\nlargest: %d\nleft: %d\n", text, len(records), changed, tooled, largest, left)
 	for _, r := range s.vendor.Refusals() {
 		_, _ = fmt.Fprintf(ts.Stdout(), "refused: %s: %s\n", r.Rule, r.Error)
 	}

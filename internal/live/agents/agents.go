@@ -8,6 +8,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"net/http"
@@ -34,7 +35,7 @@ type Agent struct {
 	Deferred string
 
 	// Windows are those of the agent's own catalogue of models, which can be smaller than the vendor's. It condenses by itself at a Share of
-	// a window, or with only Reserve tokens of it left; 0: not known to do that.
+	// a window, or with only Reserve tokens of it left, whichever is first; 0: not known to do that.
 	Windows []Window
 	Share   float64
 	Reserve int
@@ -100,12 +101,9 @@ func (a *Agent) Limit(model string, window int) (l Limit) {
 			reserve = a.Input
 		}
 	}
-	switch {
-	case window <= reserve:
-	case a.Share > 0:
-		l.Compacts = int(a.Share * float64(window))
-	case reserve > 0:
-		l.Compacts = window - reserve
+	l.Compacts = int(a.Share * float64(window))
+	if rest := window - reserve; reserve > 0 && rest > 0 {
+		l.Compacts = min(cmp.Or(l.Compacts, rest), rest)
 	}
 	return l
 }
@@ -241,16 +239,8 @@ const maxID = 128
 
 // validID reports whether id can be part of a key and of a file name.
 func validID(id string) bool {
-	if id == "" || len(id) > maxID || strings.Contains(id, "..") {
-		return false
-	}
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
-			return false
-		}
-	}
-	return true
+	const all = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	return id != "" && len(id) <= maxID && !strings.Contains(id, "..") && strings.Trim(id, all) == ""
 }
 
 // Subscription reports whether the credentials of a request are the login of a plan rather
@@ -260,10 +250,7 @@ func Subscription(h http.Header) bool {
 		return true
 	}
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return false
-	}
-	return strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-")
+	return strings.EqualFold(scheme, "Bearer") && (strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-"))
 }
 
 // A Side is why a request is no turn of a conversation.

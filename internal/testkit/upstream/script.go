@@ -355,6 +355,9 @@ func example(schema object) any {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list, ok := schema[key].([]any); ok && len(list) > 0 {
+			if slices.ContainsFunc(list, func(s any) bool { return has(obj(s), "null") }) { // pi
+				return nil
+			}
 			return example(obj(list[0]))
 		}
 	}

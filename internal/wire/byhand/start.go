@@ -56,6 +56,8 @@ func DecodeStart(data []byte) (*Start, error) {
 			return decodePrice(f.Value, &req.Price)
 		case 22:
 			req.State = f.Value
+		case 23:
+			req.MayWait = f.N != 0
 		}
 		return nil
 	})

@@ -17,6 +17,7 @@
 package pi
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -111,10 +112,7 @@ func readPi(data []byte, f *codec.File) error {
 
 // key identifies the entry that is line i, also in version 1, which has no IDs.
 func (l *piLine) key(i int) string {
-	if l.id != "" {
-		return l.id
-	}
-	return "#" + strconv.Itoa(i)
+	return cmp.Or(l.id, "#"+strconv.Itoa(i))
 }
 
 // piLines returns the lines of a file, and the index of each entry by its ID.

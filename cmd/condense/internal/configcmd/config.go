@@ -331,8 +331,10 @@ func printStrategy(w io.Writer, s strategyListing) {
 	if len(s.Settings) > 0 {
 		term.Printf(w, "\nSettings:\n")
 	}
+	width := 12
+	registry.Nested(s.Settings, func(set registry.Setting, _ int) { width = max(width, len(set.Name)) })
 	registry.Nested(s.Settings, func(set registry.Setting, depth int) {
-		term.Printf(w, "  %s%-12s %s (%s", strings.Repeat("  ", depth), set.Name, set.Doc, set.Type)
+		term.Printf(w, "  %s%-*s %s (%s", strings.Repeat("  ", depth), width, set.Name, set.Doc, set.Type)
 		if len(set.Fields) == 0 {
 			term.Printf(w, ", default %s", set.Default)
 		}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ type Own struct {
 	ID      string     // the name of a model in it, if that is not the member's
 	Context [][]string // the path of its window from there, in JSON: the first that is there; all but the last are for the input alone
 	First   string     // of the models, the agent starts with the one with the smallest
+
+	Profile agents.Source // the name, for * in its path, of a file that wins over the others
+	Layer   Settings
 
 	Model    agents.Source // the model that it starts with; with Within, its provider can be before it
 	Provider agents.Source // the provider of the model
@@ -85,6 +89,10 @@ func readOwn(ctx context.Context, agent *agents.Agent, program string, args []st
 	}
 	o, set := new(*p.Own), &own.Set
 	files := k.open(slices.Concat(p.Settings, o.Files))
+	if name := setting(&o.Profile, nil, args); name != "" && name == filepath.Base(name) {
+		o.Layer.Path = strings.Replace(o.Layer.Path, "*", name, 1)
+		files = slices.Concat(k.open([]Settings{o.Layer}), files)
+	}
 	if at, text := flagSettings(p, args); at >= 0 {
 		files = slices.Insert(files, 0, []*settings.File{settings.Parse(settings.JSON, text)})
 	}

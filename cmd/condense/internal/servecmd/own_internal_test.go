@@ -262,6 +262,7 @@ func TestLater(t *testing.T) {
 		at   int    // it condenses by itself then, of 200,000
 		file string // of the project, with the text
 		text string
+		home bool // the folder is the home
 	}{
 		"claude":                    {want: "CLAUDE_CODE_AUTO_COMPACT_WINDOW=1000000", at: 167_000},
 		"claude with a window":      {env: "CLAUDE_CODE_AUTO_COMPACT_WINDOW=300000"},
@@ -276,7 +277,10 @@ func TestLater(t *testing.T) {
 		"codex":                     {want: `model_auto_compact_token_limit_scope="body_after_prefix"`, at: 190_000},
 		"codex with a window":       {args: []string{"-c", "model_context_window=200000"}, want: "model_auto_compact_token_limit=100000000", at: 190_000},
 		"codex with a limit":        {args: []string{"-c", "model_auto_compact_token_limit=90000"}},
+		"codex with a profile":      {file: ".codex/deep.config.toml", text: "model_auto_compact_token_limit = 90000", args: []string{"exec", "--profile", "deep"}, home: true},
+		"codex with no profile":     {file: ".codex/deep.config.toml", text: "model_auto_compact_token_limit = 90000", args: []string{"exec", "-p", "../deep"}, home: true, want: "model_auto_compact_token_limit=100000000", at: 190_000},
 		"opencode":                  {want: `"reserved": 8000`, at: 168_000},
+		"opencode with null":        {env: `OPENCODE_CONFIG_CONTENT={"compaction": null}`, want: `"reserved":8000`, at: 168_000},
 		"opencode with a reserve":   {env: `OPENCODE_CONFIG_CONTENT={"compaction": {"reserved": 9000}}`},
 		"opencode that never does":  {env: `OPENCODE_CONFIG_CONTENT={"compaction": {"auto": false}}`},
 		"pi":                        {},
@@ -285,6 +289,10 @@ func TestLater(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			environ := []string{}
 			t.Chdir(t.TempDir())
+			if test.home {
+				t.Setenv("CODEX_HOME", filepath.Join(t.TempDir(), ".codex"))
+				t.Chdir(filepath.Dir(os.Getenv("CODEX_HOME")))
+			}
 			if test.file != "" {
 				if err := errors.Join(os.Mkdir(filepath.Dir(test.file), 0o700), os.WriteFile(test.file, []byte(test.text), 0o600)); err != nil {
 					t.Fatal(err)

@@ -58,6 +58,7 @@ type gatewayFlags struct {
 	way           string   // of recall
 	recall        bool     // requests without a recall secret carry the gateway's own
 	page          bool     // with alone: the pages are shown, with texts, to the user who has their address
+	browse        bool     // a browser opens that page
 	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
 	keepLimit     bool     // of that child
 	knows         *knowing // what that child knows about its models; nil: nothing
@@ -73,7 +74,7 @@ func (f *gatewayFlags) add(a *cli.App, cmd *cobra.Command) {
 	set.StringVar(&f.store, "store", "", "`file` for state that must survive a restart, postgres://… or memory (default: serve.store)")
 	set.StringVar(&f.record, "record", "", "`folder` to record conversations in, or off (default: serve.record, off)")
 	set.StringVar(&f.account, "account", "", "`model` of the configuration that writes an account of each conversation next to its requests; client for the agent's own with its API key; or off (default: serve.account, off)")
-	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: serve.recall, mcp)")
+	set.StringVar(&f.way, "recall", "", "`way` in which agents get back what was condensed: mcp, tool (a tool that the gateway adds and answers) or off (default: mcp, and tool where an agent has no such server)")
 	cli.Complete(cmd, "recall", []string{"mcp", "tool", "off"})
 	set.BoolVar(&f.observe, "observe", false, "forward everything untouched and report what would have been saved")
 	set.StringVar(&f.log, "log", "info", "`level` of the log on standard error: "+strings.Join(cli.LogLevels, ", "))
