@@ -59,6 +59,9 @@ type Turn struct {
 	// Numbers are the places of the messages of the view in the conversation, from 1 (0: unknown), if the conversation that the agent
 	// recalls from is not this one; nil: their places in its journal. See [core.Message].
 	Numbers []int
+	// Earlier returns messages of the conversation that were condensed before it came here, for providers that ask for hidden ones; nil:
+	// there are none. It may be called after the turn has ended.
+	Earlier func() ([]core.Message, error)
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
@@ -243,6 +246,13 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
 		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,
 	}
+	if p.set.rule.When != (policy.When{}) {
+		n := c.journal.Appended()
+		if n == 0 && len(c.journal.Condensations()) == 0 {
+			n = len(p.view)
+		}
+		size.Since = policy.Count(p.view[len(p.view)-n:], p.set.counter, time.Now())
+	}
 	p.decision = p.set.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil
@@ -269,6 +279,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if t.Conversation == "" {
 		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
 	}
+	p.request.Hidden = p.hidden(c, t)
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}

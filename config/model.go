@@ -30,6 +30,8 @@ type Model struct {
 	Free bool `json:"free,omitempty"`
 	// Images reports that it reads images: as configured, or as all models of its vendor do.
 	Images bool `json:"images,omitempty"`
+	// Embeddings reports that it is the model for vectors.
+	Embeddings bool `json:"embeddings,omitempty"`
 	// Withheld, if not empty, says that the model must not be used because the file that
 	// declares it is not trusted, or because a policy forbids it. API, BaseURL and the key are empty then. See [Claims].
 	Withheld string `json:"withheld,omitempty"`
@@ -76,7 +78,7 @@ func modelOf(c *Config, name string) (*Model, error) {
 	m.API = either(declared.API, m.API)
 	m.BaseURL, m.APIKeyEnv, m.APIKeyFile = declared.BaseURL, declared.APIKeyEnv, declared.APIKeyFile
 	m.Window, m.MaxOutput = either(declared.Window, m.Window), declared.MaxOutput
-	m.Images = readsImages(m)
+	m.Images, m.Embeddings = readsImages(m), declared.Embeddings
 	if declared.Images != nil {
 		m.Images = *declared.Images
 	}

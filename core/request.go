@@ -64,6 +64,9 @@ type Request struct {
 	// Typed returns the texts in a message of the user that the user typed, in order, without those that the agent's
 	// program put there; if it is nil, the user typed all of them. It is not known in a plugin.
 	Typed func(m *Message) []string
+	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
+	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.
+	Hidden func(ids ...string) ([]Message, error)
 	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
 	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.

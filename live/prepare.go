@@ -127,6 +127,9 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			MayAsk: r.mayAsk,
 		},
 	}
+	if e := p.state.Epoch; e != nil && e.Cut <= len(r.parsed.Messages) {
+		j.Turn.Earlier = earlier(r.parsed.API, r.unmarked(0)[:e.Cut])
+	}
 	if j.Turn.Trigger = d.Reason.Trigger(); overflow || r.lease.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
 	} else {
@@ -139,6 +142,24 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		j.Target = epoch.Target(p.facts(false), r.limits.policy)
 	}
 	return j
+}
+
+// earlier returns a reader of the client's messages that an epoch replaced. They are copied, because the job may outlive the request.
+func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
+	for i := range own {
+		own[i] = bytes.Clone(own[i])
+	}
+	return func() ([]core.Message, error) {
+		c, err := library.Conversation(api, own)
+		if err != nil {
+			return nil, err
+		}
+		all, places := slices.Clone(c.Own.Journal.Messages()), library.Places(api, own)
+		for i := 0; i < len(all) && len(all) == len(places); i++ {
+			all[i].Number = places[i]
+		}
+		return all, nil
+	}
 }
 
 // numbers returns the number of the client's message that each message of the view is, shortened or not, 0 for none; and how many messages

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
@@ -33,6 +34,14 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	s.Unpinned = true
 	opts := &supervise.Options{Logger: t.Output}
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
+	if e, ok := extractive.New().(model.Embedder); ok {
+		opts.Client.Embedder = func() (model.Embedder, error) { return e, nil }
+	}
+	reg, err := resolver.Strategies()
+	if err != nil {
+		return nil, err
+	}
+	opts.Client.Run = resolver.RunnerOf(reg)
 	if opts.Client.Model = t.Model; t.Model == nil {
 		opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return StandIn(), nil }
 	}

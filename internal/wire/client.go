@@ -31,7 +31,14 @@ type ClientOptions struct {
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models lists the models that Model would return, as far as they are known; nil for none.
 	Models func(req *core.Request) []NamedModel
+	// Run lets a built-in strategy shorten the messages of req that are not protected, with these models, and verifies its answer.
+	// Embedder returns the model for vectors. Nil: the host has none.
+	Run      func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models Lender) (*core.Result, error)
+	Embedder func() (model.Embedder, error)
 }
+
+// A Lender returns the language model of a name; empty for the host's choice.
+type Lender = func(name string) (model.Generator, error)
 
 // A NamedModel is a language model that a plugin may use, and the available information.
 type NamedModel struct {

@@ -92,7 +92,7 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 			end()
 		}
 	}()
-	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger, Model: s.model})
+	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger, Model: s.model, Embed: embed, Run: run})
 	switch {
 	case err == nil && p == nil:
 		return nil, status.Error(codes.Internal, "the strategy opened no provider")

@@ -31,6 +31,7 @@ type serverCall struct {
 	stream    serverStream
 	fragments assembler
 	level     slog.Level     // the least that the host wants
+	callbacks []string       // that the host answers
 	estimate  bool           // the host wants to know only what the call would cost
 	messages  []core.Message // as they came
 	at        map[string]int // index of a message, by ID
@@ -71,6 +72,9 @@ func (s *Server) Condense(stream serverStream) error {
 	given.Counter = byhand.NewCounter(req.Messages, given.Messages, func(contents [][]core.Part) ([]int64, error) {
 		return c.count(ctx, contents)
 	}, cancel)
+	if c.answered("hidden") == nil {
+		given.Hidden = func(ids ...string) ([]core.Message, error) { return c.hidden(ctx, ids) }
+	}
 	answers := make(chan providerAnswer, 1)
 	released = true
 	go func() {
@@ -145,7 +149,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 	}
 	s.models.Store(&begun.Models)
-	c.estimate = start.GetEstimate()
+	c.estimate, c.callbacks = start.GetEstimate(), start.GetCallbacks()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -22,33 +23,30 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		f.Last = epoch.Last{Before: e.Before, After: e.After}
 		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
 	}
+	f.Since = s.since(r, from, now)
 	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))
-	if s.Waits > 0 {
-		f.Waited = s.Turns - s.Waits
-	}
 	return f
 }
 
-// Await changes s: it remembers since when an epoch waits for a boundary.
-func (s *State) Await(d *epoch.Decision) {
-	switch {
-	case d.Wait.ForWork():
-		s.Waits = cmp.Or(s.Waits, max(1, s.Turns))
-	case d.Reason == epoch.None && d.Wait == epoch.NoWait:
-		s.Waits = 0
+// since counts the messages from index from on.
+func (s *State) since(r *wire.Request, from int, now time.Time) (n policy.Since) {
+	began := s.First
+	if s.Epoch != nil {
+		began = s.Epoch.Time
 	}
-}
-
-// Newest returns the index of the message with which the model's n-th last answer begins; 0 if there are fewer.
-func Newest(messages []wire.Message, n int) int {
-	for i := len(messages) - 1; i > 0; i-- {
-		if messages[i].Role == "assistant" && messages[i-1].Role != "assistant" {
-			if n--; n <= 0 {
-				return i
-			}
+	if !began.IsZero() {
+		n.Age = now.Sub(began)
+	}
+	for i := from; i < len(r.Messages); i++ {
+		m := &r.Messages[i]
+		if m.Role != "system" {
+			n.Messages++
+		}
+		if n.ToolResults += len(m.Results); len(m.Results) > 0 && i < len(s.Counts) {
+			n.ResultTokens += s.Scale(s.Counts[i])
 		}
 	}
-	return 0
+	return n
 }
 
 // answers returns the number of the model's answers among the messages from index from on.

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { HostError } from './errors.mjs'
 import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
 
+const TEXTS = 1024 // in one request for vectors
 const LEVELS = ['debug', 'info', 'warn', 'error']
 
 // A Call is one request to a strategy. Objects in it have the fields of condense.proto, by the
@@ -98,11 +99,48 @@ export class Call {
   // { messages: { first, last } } of the conversation and { message: { role, parts } }. The
   // promise resolves to { text, usage, truncated }, text being a Buffer, or is rejected with an
   // error that has the reason in its code: CODE_TOO_LONG, CODE_UNAVAILABLE, … The host counts the
-  // cost.
-  async generate(request) {
+  // cost. With a schema, an object, the text is JSON.
+  async generate({ schema, ...request }) {
+    if (schema || request.effort || request.temperature !== undefined) this.#answered('schema')
     const input = request.input.map((i) => (i.message ? { message: { ...i.message, parts: i.message.parts.map(part) } } : i))
-    const reply = await this.#ask({ generate: { ...request, system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), input } })
+    const fields = { system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), schema: bytes(schema ? JSON.stringify(schema) : '') }
+    const reply = await this.#ask({ generate: { ...request, ...fields, input } })
     return reply.generated
+  }
+
+  // hidden resolves to messages that earlier condensations hid or rewrote, as they were; without
+  // ids all of them, without parts. Their IDs cannot stand in edits: insert what is worth reading
+  // again. Like run and embed it is rejected with CODE_UNSUPPORTED if the host does not answer it.
+  async hidden(...ids) {
+    this.#answered('hidden')
+    return (await this.#ask({ hidden: { ids } })).hidden.messages
+  }
+
+  // run lets a built-in strategy, such as smart, shorten a part of the conversation: messages are
+  // ranges { first, last } that it may change, by default all; target is the size of the whole, by
+  // default that of the call. It resolves to { edit, tokens, usage }: edit(result.edit) sends it on.
+  async run(strategy, { settings = {}, messages = [], target = 0 } = {}) {
+    this.#answered('run')
+    return (await this.#ask({ run: { strategy, settings: bytes(JSON.stringify(settings)), messages, target } })).run
+  }
+
+  // edit adds everything in an edit.
+  edit({ hide = [], rewrite = [], insert = [] }) {
+    for (const { first, last } of hide) this.hide(first, last)
+    for (const { id, parts } of rewrite) this.rewrite(id, parts)
+    for (const message of insert) this.insert(message)
+  }
+
+  // embed resolves to a vector, an array of numbers, for each text, by the model of the user's
+  // configuration.
+  async embed(texts) {
+    this.#answered('embed')
+    const vectors = []
+    for (let i = 0; i < texts.length; i += TEXTS) {
+      const { embedded } = await this.#ask({ embed: { texts: texts.slice(i, i + TEXTS).map(bytes) } })
+      vectors.push(...embedded.vectors.map((v) => v.values))
+    }
+    return vectors
   }
 
   // log writes to the host's log, with the ID of this call. Levels: debug, info, warn, error.
@@ -164,6 +202,10 @@ export class Call {
     this.signal.throwIfAborted()
     this.#flush()
     this.#send({ done: { usage: this.usage, steps: this.steps, state: bytes(this.state), later: this.#later } })
+  }
+
+  #answered(name) {
+    if (!this.start?.callbacks.includes(name)) throw new HostError({ code: 'CODE_UNSUPPORTED', message: `${name}: not supported by this host` })
   }
 
   #add(op, value) {

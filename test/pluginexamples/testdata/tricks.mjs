@@ -57,6 +57,32 @@ const tricks = {
       say(call, err.code)
     }
   },
+  part: async (call) => { // smart for the middle, own words for the rest
+    const last = call.messages.at(-3).id
+    const done = await call.run('smart', { settings: { preset: 'aggressive' }, messages: [{ first: call.messages[2].id, last }] })
+    call.edit(done.edit)
+    call.insert({ parts: [{ text: `${done.tokens} tokens left` }], after: last })
+  },
+  reopen: async (call) => { // brings a hidden message back
+    const [{ id }] = await call.hidden()
+    const [{ parts }] = await call.hidden(id)
+    call.insert({ parts, after: call.messages[0].id })
+  },
+  vectors: async (call) => {
+    const found = await call.embed(Array.from({ length: 2000 }, (_, i) => `text ${i}`))
+    say(call, `${found.length} ${found[0].length} ${found[7][7]}.0`)
+  },
+  schema: async (call) => {
+    const input = [{ messages: { first: call.messages[0].id } }]
+    say(call, (await call.generate({ input, schema: { type: 'object' }, temperature: 0.5, effort: 'low' })).text)
+  },
+  lacking: async (call) => {
+    const codes = []
+    for (const ask of [() => call.hidden(), () => call.run('smart'), () => call.embed(['x'])]) {
+      await ask().catch((err) => codes.push(`${err.code} ${err.message}`))
+    }
+    say(call, codes.join(', '))
+  },
   count: async (call) => {
     const [first, second] = call.messages
     const [all, part, content] = await call.count([
