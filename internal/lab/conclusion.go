@@ -10,7 +10,7 @@ import (
 
 // Conclusion is the verdicts over all modes in one sentence; empty if there are none.
 func (r *Report) Conclusion() string {
-	var few, open, bests []string // budgets, budgets, and the best strategies that are shown
+	var few, open, bests []string // two lists of budgets, and the strategies that are shown to be best
 	at := map[string][]string{}   // their budgets
 	var ahead *Verdict
 	for i := range r.Verdicts {
