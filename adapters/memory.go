@@ -25,6 +25,9 @@ type Memory[M any] struct {
 	report *condense.Report // of the latest turn
 	given  map[string]M     // the agent's messages by ID, as the agent gave them: they are returned, not copies
 	sums   map[string]sum   // of the messages by ID
+	bound  bool             // see BindThinking
+	stale  map[string]bool  // messages whose thinking was written after others than those now before it
+	was    []core.Message   // the latest view
 	sent   []sending        // the latest turn's result, without the system's messages at its head
 }
 
@@ -49,7 +52,14 @@ func NewMemory[M any](h *condense.Host, codec Codec[M], c *condense.Conversation
 }
 
 func (m *Memory[M]) forget() {
-	m.given, m.sums, m.sent = map[string]M{}, map[string]sum{}, nil
+	m.given, m.sums, m.sent, m.was, m.stale = map[string]M{}, map[string]sum{}, nil, nil, map[string]bool{}
+}
+
+// BindThinking says that the model refuses thinking that it wrote after other messages: then that thinking is left out.
+func (m *Memory[M]) BindThinking(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bound = on
 }
 
 // Conversation returns the conversation, to undo a condensation or to recall hidden content. It must not be used while
@@ -147,6 +157,11 @@ func (m *Memory[M]) follow(messages []M) error {
 			seen-- // a message of core's that is several of the library's
 		}
 	}
+	for i := range seen {
+		if m.sums[was[i].id] == sums[i] { // with other fields, perhaps
+			m.given[was[i].id] = messages[i]
+		}
+	}
 	switch {
 	case seen == len(was):
 	case seen > 0:
@@ -241,9 +256,18 @@ func common(sums []sum, was []sending) int {
 
 // view returns the view, and remembers it.
 func (m *Memory[M]) view() ([]M, error) {
+	view := m.c.View()
+	m.judge(view)
 	out := []M{}
 	m.sent = []sending{}
-	for _, c := range m.c.View() {
+	for _, c := range view {
+		if m.bound && m.stale[c.ID] {
+			thought := len(c.Parts)
+			c.Parts = slices.DeleteFunc(slices.Clone(c.Parts), func(p core.Part) bool { _, ok := p.(core.Reasoning); return ok })
+			if len(c.Parts) == 0 && thought > 0 {
+				continue
+			}
+		}
 		written, err := m.write(c)
 		if err != nil {
 			return nil, err
@@ -260,7 +284,19 @@ func (m *Memory[M]) view() ([]M, error) {
 			out, m.sent = append(out, w), append(m.sent, sending{id: c.ID, sum: sum})
 		}
 	}
+	m.was = view
 	return out, nil
+}
+
+// judge notes which thinking is stale: all that is in view if it does not begin as the one before.
+func (m *Memory[M]) judge(view []core.Message) {
+	n := len(m.was)
+	same := n <= len(view) && slices.EqualFunc(m.was, view[:min(n, len(view))], core.Message.Equal)
+	if m.sent == nil && len(m.c.Journal().Condensations()) > 0 || !same {
+		for i := range view {
+			m.stale[view[i].ID] = true
+		}
+	}
 }
 
 func (m *Memory[M]) write(c core.Message) ([]M, error) {

@@ -51,7 +51,8 @@ var products = []struct{ name, folders, foreign string }{
 	},
 	{
 		"adapters", "adapters", // modules of their own
-		"github.com/cloudwego/eino github.com/tmc/langchaingo google.golang.org/adk google.golang.org/genai",
+		"github.com/anthropics/anthropic-sdk-go github.com/cloudwego/eino github.com/openai/openai-go/v3 github.com/tmc/langchaingo " +
+			"google.golang.org/adk google.golang.org/genai",
 	},
 	{
 		"measuring", "internal/testkit bench test tools examples", // tests, and modules of their own
@@ -71,8 +72,10 @@ var closer = map[string]string{
 		"internal/size internal/trust",
 	"plugin-sdk": "core model registry internal/wire internal/wire/byhand", // what authors import stays small
 	// What others' programs import is what they may import themselves.
-	"adapters":               ". core",
+	"adapters":               ". core core/history transcript",
 	"adapters/internal/play": ". adapters config core tokens",
+	"adapters/anthropic":     ". adapters core",
+	"adapters/openai":        ". adapters core",
 	"adapters/eino":          ". adapters core",
 	"adapters/langchaingo":   ". adapters core",
 	"adapters/adk":           ". adapters core",

@@ -171,3 +171,16 @@ func Plain(parts []core.Part) []core.Part {
 	}
 	return out
 }
+
+// Merged returns messages with those of the assistant that follow each other as one: an API may have an item for each call.
+func Merged(messages []core.Message) []core.Message {
+	var out []core.Message
+	for _, m := range messages {
+		if n := len(out); n > 0 && m.Role == core.RoleAssistant && out[n-1].Role == core.RoleAssistant {
+			out[n-1].Parts = append(slices.Clone(out[n-1].Parts), m.Parts...)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
