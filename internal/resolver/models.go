@@ -105,7 +105,7 @@ func (r *Models) Embedder() (model.Embedder, error) {
 	if e, can := g.(model.Embedder); can {
 		return e, err
 	}
-	return nil, cmp.Or(err, r.Check("", names[0]), fmt.Errorf("model %s: %w", names[0], errors.ErrUnsupported)) // one that is withheld says why
+	return nil, cmp.Or(err, r.Check("", names[0]), fmt.Errorf("model %s: %w", names[0], errors.ErrUnsupported))
 }
 
 // Check returns an error if [Models.Model] would return one, or if the key of the model is
