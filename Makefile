@@ -7,13 +7,19 @@ BIN := $(CURDIR)/bin
 bench = go build -C bench -o $(BIN)/bench-$(1) ./$(1) && $(BIN)/bench-$(1)
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: release-try outside check build test test-race test-sdk test-browser test-agents test-bench test-adapters test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
+.PHONY: sdk-packages release-try outside check build test test-race test-sdk test-browser test-agents test-bench test-adapters test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
 # A snapshot of a release, installed from its files. Nightly.
 release-try:
 	sh tools/release.sh
+
+# The SDKs as packages: `npm publish` and `twine upload` take these files.
+sdk-packages:
+	mkdir -p dist
+	npm pack --pack-destination dist ./plugin-sdk/node
+	python3 -m pip wheel --no-deps --wheel-dir dist ./plugin-sdk/python
 
 build:
 	go build ./...

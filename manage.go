@@ -246,6 +246,13 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
 		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,
 	}
+	if p.set.rule.When != (policy.When{}) {
+		n := c.journal.Appended()
+		if n == 0 && len(c.journal.Condensations()) == 0 {
+			n = len(p.view)
+		}
+		size.Since = policy.Count(p.view[len(p.view)-n:], p.set.counter, time.Now())
+	}
 	p.decision = p.set.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil

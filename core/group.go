@@ -138,15 +138,15 @@ func (p *pairing) pending(messages []Message) []int {
 func waiting(messages []Message) int {
 	i := max(0, len(messages)-1)
 	for ; i > 0; i-- {
-		if messages[i].Role != RoleAssistant && !slices.ContainsFunc(messages[i].Parts, isResult) {
+		if messages[i].Role != RoleAssistant && !slices.ContainsFunc(messages[i].Parts, is[ToolResult]) {
 			break
 		}
 	}
 	return i
 }
 
-func isResult(p Part) bool {
-	_, ok := p.(ToolResult)
+func is[T Part](p Part) bool {
+	_, ok := p.(T)
 	return ok
 }
 
@@ -154,7 +154,7 @@ func isResult(p Part) bool {
 // are still to come. They may be rewritten but not hidden. The cost is linear; only the
 // unfinished turn is read if it has no calls.
 func Pending(messages []Message) []int {
-	if !slices.ContainsFunc(messages[waiting(messages):], hasCall) {
+	if !slices.ContainsFunc(messages[waiting(messages):], func(m Message) bool { return slices.ContainsFunc(m.Parts, is[ToolCall]) }) {
 		return nil
 	}
 	var at []int
@@ -163,13 +163,6 @@ func Pending(messages []Message) []int {
 		at = append(at, p.uses[k].message)
 	}
 	return slices.Compact(at)
-}
-
-func hasCall(m Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p Part) bool {
-		_, ok := p.(ToolCall)
-		return ok
-	})
 }
 
 // openCalls are the tool calls of a conversation, read from its beginning, that have no

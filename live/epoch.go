@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/live/internal/telemetry"
 )
@@ -309,26 +308,9 @@ func (p *plan) facts(overflow bool) epoch.Facts {
 func (p *plan) due(ctx context.Context, overflow bool) epoch.Decision {
 	f := p.facts(overflow)
 	d := epoch.Decide(f, p.req.limits.policy)
-	if d.Wait.ForWork() {
-		f.Boundary, f.Failed = p.progress()
-		d = epoch.Decide(f, p.req.limits.policy)
-	}
-	p.state.Await(&d)
 	p.awaits = d.Wait
 	p.req.s.Reports.Logger.DebugContext(ctx, "decision", "facts", f, "policy", p.req.limits.policy, "decision", d)
 	return d
-}
-
-// progress says where the newest messages stand in the work. Messages that cannot be read are a boundary: nothing waits
-// for them.
-func (p *plan) progress() (boundary, failed bool) {
-	newest := p.req.parsed.Messages[lineage.Newest(p.req.parsed.Messages, epoch.Look):]
-	doc, err := messages.Read(p.req.parsed.API, messages.Raw(newest))
-	if err != nil {
-		return true, false
-	}
-	at := epoch.ProgressOf(doc.Journal.View())
-	return at.Boundary != epoch.NoBoundary, at.Failed != ""
 }
 
 // announce counts an epoch and logs it.

@@ -150,7 +150,6 @@ func (r *request) own() agents.Limit {
 // over returns the policy of a profile with the gateway's options applied.
 func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 	p.Target, p.MinSize, p.Risk = cmp.Or(o.Target, p.Target), o.MinSize, o.Risk/100
-	p.Patience = o.Patience
 	p.IgnoreCold, p.IgnorePayback = p.IgnoreCold || o.IgnoreCold, p.IgnorePayback || o.IgnorePayback
 	return p
 }

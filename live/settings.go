@@ -72,7 +72,6 @@ func (s *settings) checkNumbers() (errs []error) {
 		{"Epoch.ExpectedTurns", int64(s.Epoch.ExpectedTurns)},
 		{"Ingest.MaxResult", int64(s.Ingest.MaxResult)},
 		{"Epoch.MinSize", int64(s.Epoch.MinSize)},
-		{"Epoch.Patience", int64(s.Epoch.Patience)},
 		{"Recall.MaxSize", s.Recall.MaxSize},
 		{"Recall.MaxResult", int64(s.Recall.MaxResult)},
 	} {

@@ -143,3 +143,39 @@ func TestEpochsWait(t *testing.T) {
 		t.Errorf("asked %d times, and the log is %s", may, log.String())
 	}
 }
+
+// A conversation far below its window is condensed for the number of its messages, and again when as many are new.
+func TestEpochForMessages(t *testing.T) {
+	testkit.Slow(t)
+	const most = 30
+	p := &play{vendor: upstream.New(upstream.Options{Window: 200_000, Script: upstream.Loop(60, 600, nil)}), client: new(claude("s"))}
+	o := withWindow(200_000)
+	o.Values.MaxMessages = new(most)
+	p.serve(t, o, nil)
+	p.begin(t)
+	var at []int // messages of the client at each epoch
+	for calls := true; calls; {
+		before := p.Stats().EpochCount
+		var err error
+		n := len(p.client.History)
+		if _, calls, err = p.client.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.Stats().EpochCount > before {
+			at = append(at, n)
+		}
+	}
+	if len(at) < 3 {
+		t.Fatalf("epochs at %v", at)
+	}
+	for i, n := range at {
+		if i > 0 && n-at[i-1] < most/2 || i == 0 && n <= most {
+			t.Errorf("epochs at %v messages, with max_messages %d", at, most)
+		}
+	}
+	for _, e := range p.Stats().Epochs {
+		if e.Reason != "max_messages" {
+			t.Errorf("an epoch for %s: %+v", e.Reason, e)
+		}
+	}
+}

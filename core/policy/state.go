@@ -63,6 +63,8 @@ type Size struct {
 	// if only summaries could be removed. Such a conversation is not condensed unless it is
 	// over its limit: summarizing a summary saves little and loses much.
 	NothingNew bool `json:"nothing_new,omitempty"`
+	// Since is for the reasons of [Rule.When]; zero if the rule has none.
+	Since Since `json:"since,omitzero"`
 }
 
 // Overhead returns the tokens that are sent in addition to the messages.

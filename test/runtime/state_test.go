@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -170,5 +172,54 @@ func TestProviderMayWait(t *testing.T) {
 	grow(t, c)
 	if r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual}); err == nil && r.Attempts[0].Outcome == core.OutcomeLater {
 		t.Errorf("the user asked, and it waits: %+v", r)
+	}
+}
+
+// The keys for messages, results, age and share of results make a small conversation due, and once it is condensed only what came since
+// counts.
+func TestWhen(t *testing.T) {
+	long := strings.Repeat("word ", 100)
+	turn := func(i int) []core.Message {
+		id := fmt.Sprint("call", i)
+		return []core.Message{
+			coretest.Assistant(core.ToolCall{ID: id, Name: "shell", Args: `{"command":"make"}`}),
+			{Role: core.RoleUser, Time: time.Now().Add(-2 * time.Hour), Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(long)}}}},
+			{Role: core.RoleAssistant, Parts: []core.Part{core.Text("I have seen it.")}},
+		}
+	}
+	for key, tuning := range map[policy.Reason]config.Tuning{
+		policy.ReasonMessages: {MaxMessages: new(30)}, policy.ReasonToolResults: {MaxToolResults: new(10)},
+		policy.ReasonAge: {MaxAge: new("1h")}, policy.ReasonResultsShare: {MaxResultsShare: new(50.0)},
+	} {
+		h := open(t, config.Values{Tuning: tuning, Profiles: map[string]config.ProfileValues{"default": {Window: new(10_000)}}}, config.Override{})
+		c := condense.NewConversation()
+		if err := c.Append(coretest.User(core.Text("Build it."))); err != nil {
+			t.Fatal(err)
+		}
+		acted, at := 0, []int{}
+		for i := range 40 {
+			if err := c.Append(turn(i)...); err != nil {
+				t.Fatal(err)
+			}
+			for again := range 2 { // the second time nothing is new
+				r, err := h.Manage(t.Context(), c, condense.Turn{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Acted {
+					if acted++; r.Decision != key || again > 0 {
+						t.Errorf("%s: acted for %s", key, r.Reason)
+					}
+					at = append(at, i)
+				}
+			}
+		}
+		most := 4 // every tenth turn
+		if key == policy.ReasonAge {
+			most = 40 // what comes is old already
+		}
+		if acted < 3 || acted > most {
+			t.Errorf("%s: acted %d times, at %v", key, acted, at)
+		}
 	}
 }

@@ -239,16 +239,8 @@ const maxID = 128
 
 // validID reports whether id can be part of a key and of a file name.
 func validID(id string) bool {
-	if id == "" || len(id) > maxID || strings.Contains(id, "..") {
-		return false
-	}
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
-			return false
-		}
-	}
-	return true
+	const all = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	return id != "" && len(id) <= maxID && !strings.Contains(id, "..") && strings.Trim(id, all) == ""
 }
 
 // Subscription reports whether the credentials of a request are the login of a plan rather

@@ -38,38 +38,34 @@ type View struct {
 	Whole        bool          `json:"whole,omitempty"` // not condensed: the client's messages are sent
 }
 
-// Show returns the stored view of a conversation, for display. The error is the store's, or that a message cannot be
-// parsed.
-func (d *Controller) Show(ctx context.Context, c *Conversation) (*View, error) {
-	return d.show(ctx, c, c.state, &lineage.Epoch{})
-}
+// ErrNoEpoch means that no stored epoch of the conversation began at that time.
+var ErrNoEpoch = errors.New("this condensation is not stored")
 
-// ShowEpoch is Show for the epoch that began at a time, and what it changed: hidden are only messages that were sent before it. The
-// error can also be that the epoch is not stored.
-func (d *Controller) ShowEpoch(ctx context.Context, c *Conversation, began time.Time) (*View, error) {
-	records, err := d.store.Load(ctx, c.key)
-	if err != nil {
-		return nil, err
-	}
-	var at *lineage.State
-	epochs := map[string]*lineage.Epoch{}
-	for i := range records {
-		o := conversationOf(&records[i], map[string]*session.Control{})
-		if o == nil || o.ID != c.ID || o.state.Epoch == nil {
-			continue
+// Show returns the stored view of a conversation, for display; or, for the epoch that began at a time in the form of RFC 3339, the view with
+// it, where hidden are only messages that were sent before. The error is [ErrNoEpoch], the store's, or that a message cannot be parsed.
+func (d *Controller) Show(ctx context.Context, c *Conversation, began string) (*View, error) {
+	s, before := c.state, &lineage.Epoch{}
+	if began != "" {
+		records, err := d.store.Load(ctx, c.key)
+		if err != nil {
+			return nil, err
 		}
-		if epochs[records[i].ID] = o.state.Epoch; o.state.Epoch.Time.Equal(began) {
-			at = o.state
+		epochs := map[string]*lineage.Epoch{}
+		s = nil
+		for i := range records {
+			o := conversationOf(&records[i], map[string]*session.Control{})
+			if o == nil || o.ID != c.ID || o.state.Epoch == nil {
+				continue
+			}
+			if epochs[records[i].ID] = o.state.Epoch; o.state.Epoch.Time.Format(time.RFC3339Nano) == began {
+				s = o.state
+			}
 		}
+		if s == nil {
+			return nil, ErrNoEpoch
+		}
+		before = cmp.Or(epochs[s.Epoch.Over], before)
 	}
-	if at == nil {
-		return nil, errors.New("this condensation is no longer stored")
-	}
-	return d.show(ctx, c, at, cmp.Or(epochs[at.Epoch.Over], &lineage.Epoch{}))
-}
-
-// show returns the view of a state, against the epoch before it.
-func (d *Controller) show(ctx context.Context, c *Conversation, s *lineage.State, before *lineage.Epoch) (*View, error) {
 	v := &View{Conversation: c, Messages: []Shown{}, Rest: len(s.Rolling), Shortened: len(s.Ingest), Whole: !s.Condensed()}
 	if v.Whole {
 		return v, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -22,33 +23,30 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		f.Last = epoch.Last{Before: e.Before, After: e.After}
 		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
 	}
+	f.Since = s.since(r, from, now)
 	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))
-	if s.Waits > 0 {
-		f.Waited = s.Turns - s.Waits
-	}
 	return f
 }
 
-// Await changes s: it remembers since when an epoch waits for a boundary.
-func (s *State) Await(d *epoch.Decision) {
-	switch {
-	case d.Wait.ForWork():
-		s.Waits = cmp.Or(s.Waits, max(1, s.Turns))
-	case d.Reason == epoch.None && d.Wait == epoch.NoWait:
-		s.Waits = 0
+// since counts the messages from index from on.
+func (s *State) since(r *wire.Request, from int, now time.Time) (n policy.Since) {
+	began := s.First
+	if s.Epoch != nil {
+		began = s.Epoch.Time
 	}
-}
-
-// Newest returns the index of the message with which the model's n-th last answer begins; 0 if there are fewer.
-func Newest(messages []wire.Message, n int) int {
-	for i := len(messages) - 1; i > 0; i-- {
-		if messages[i].Role == "assistant" && messages[i-1].Role != "assistant" {
-			if n--; n <= 0 {
-				return i
-			}
+	if !began.IsZero() {
+		n.Age = now.Sub(began)
+	}
+	for i := from; i < len(r.Messages); i++ {
+		m := &r.Messages[i]
+		if m.Role != "system" {
+			n.Messages++
+		}
+		if n.ToolResults += len(m.Results); len(m.Results) > 0 && i < len(s.Counts) {
+			n.ResultTokens += s.Scale(s.Counts[i])
 		}
 	}
-	return 0
+	return n
 }
 
 // answers returns the number of the model's answers among the messages from index from on.
@@ -126,29 +124,23 @@ func (s *State) ratio() float64 {
 	return sorted[len(sorted)/2]
 }
 
-// Parts returns the size of the view of r, which was counted last, by what it is made of: system, tools, condensed (what stands for
-// hidden messages), person, results and model.
+// roleParts are the parts in [State.Parts] of messages that are neither results nor the model's, by role.
+var roleParts = map[string]string{"system": "system", "developer": "system", "user": "person", "tool": "results"}
+
+// Parts returns the size of the view of r, which was counted last, by kind: system, tools, condensed (in place of hidden messages),
+// person, results and model.
 func (s *State) Parts(r *wire.Request) map[string]int {
-	ours := map[string]int{}
-	if both := len(r.System) + len(r.Tools); both > 0 {
-		ours["system"] = s.HeadOur * len(r.System) / both
-		ours["tools"] = s.HeadOur - ours["system"]
-	}
-	cut := 0
+	system := s.HeadOur * len(r.System) / max(1, len(r.System)+len(r.Tools))
+	ours, cut := map[string]int{"system": system, "tools": s.HeadOur - system}, 0
 	if s.Epoch != nil {
 		cut, ours["condensed"] = s.Epoch.Cut, s.Epoch.Our
 	}
 	for i := cut; i < min(len(s.Counts), len(r.Messages)); i++ {
-		switch m := &r.Messages[i]; {
-		case m.Role == "system", m.Role == "developer":
-			ours["system"] += s.Counts[i]
-		case len(m.Results) > 0, m.Role == "tool":
-			ours["results"] += s.Counts[i]
-		case m.Role == "user":
-			ours["person"] += s.Counts[i]
-		default:
-			ours["model"] += s.Counts[i]
+		part := cmp.Or(roleParts[r.Messages[i].Role], "model")
+		if len(r.Messages[i].Results) > 0 {
+			part = "results"
 		}
+		ours[part] += s.Counts[i]
 	}
 	for part, n := range ours {
 		ours[part] = s.Scale(n)

@@ -217,7 +217,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	}
 
 	n := *s
-	n.ID, n.Epoch, n.Ingest, n.Waits = "", e, s.ingested(rolling[cut:]), 0
+	n.ID, n.Epoch, n.Ingest = "", e, s.ingested(rolling[cut:])
 	n.Loose = !s.Bound && anyThinking(sent)
 	n.Rolling, n.Ends, n.Lengths, n.Doubts, n.Counts, n.counted = rolling, nil, nil, nil, nil, nil
 	return &n, nil

@@ -48,31 +48,19 @@ func (p *Pages) control(own *http.ServeMux) {
 		}
 		controlAnswer(w, map[string]any{"conversations": all, "troubles": troubles, "known": p.knows(r)})
 	})
-	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
-		d *control.Controller, c *control.Conversation,
-	) {
-		v, err := d.Show(r.Context(), c)
-		if err != nil {
-			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
-			return
-		}
-		controlAnswer(w, v)
-	}))
-	own.HandleFunc("GET /condense/live/{id}/epochs/{began}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
-		d *control.Controller, c *control.Conversation,
-	) {
-		began, err := time.Parse(time.RFC3339Nano, r.PathValue("began"))
-		if err != nil {
-			controlFault(w, http.StatusBadRequest, errors.New("an epoch is named by the time when it began"))
-			return
-		}
-		v, err := d.ShowEpoch(r.Context(), c, began)
-		if err != nil {
+	show := p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request, d *control.Controller, c *control.Conversation) {
+		v, err := d.Show(r.Context(), c, r.PathValue("began"))
+		switch {
+		case errors.Is(err, control.ErrNoEpoch):
 			controlFault(w, http.StatusNotFound, err)
-			return
+		case err != nil:
+			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
+		default:
+			controlAnswer(w, v)
 		}
-		controlAnswer(w, v)
-	}))
+	})
+	own.HandleFunc("GET /condense/live/{id}", show)
+	own.HandleFunc("GET /condense/live/{id}/epochs/{began}", show)
 	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
 		d *control.Controller, c *control.Conversation,
 	) {

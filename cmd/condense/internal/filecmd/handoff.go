@@ -1,6 +1,7 @@
 package filecmd
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,18 +11,20 @@ import (
 )
 
 func handoffCommand(a *cli.App) *cobra.Command {
-	names, r := agentNames(), resumption{App: a}
+	r := resumption{App: a}
 	var from, to string
-	known := strings.Join(names, ", ")
+	read, made := agentNames(false), agentNames(true)
 	cmd := &cobra.Command{
 		Use: "handoff --from AGENT --to AGENT [ID]", Short: "Go on with a session of one agent in another, condensed",
 		Args: func(cmd *cobra.Command, args []string) error {
-			for _, x := range []struct{ flag, name string }{{"from", from}, {"to", to}} {
-				if x.name == "" {
+			for _, x := range []struct {
+				flag, name string
+				names      []string
+			}{{"from", from, read}, {"to", to, made}} {
+				if known := strings.Join(x.names, ", "); x.name == "" {
 					return cli.Usage(cmd, "--%s: name an agent: %s", x.flag, known)
-				}
-				if !strings.Contains(" "+known+",", " "+x.name+",") {
-					return cli.Usage(cmd, "--%s: no agent %q%s; there are %s", x.flag, x.name, suggest.DidYouMean(x.name, names), known)
+				} else if !slices.Contains(x.names, x.name) {
+					return cli.Usage(cmd, "--%s: no agent %q%s; there are %s", x.flag, x.name, suggest.DidYouMean(x.name, x.names), known)
 				}
 			}
 			switch {
@@ -39,9 +42,9 @@ func handoffCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, from, to, args, false) },
 	}
 	f := r.newFlags(cmd)
-	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+known)
-	f.StringVar(&to, "to", "", "the `agent` that goes on")
-	cli.Complete(cmd, "from", names)
-	cli.Complete(cmd, "to", names)
+	f.StringVar(&from, "from", "", "the `agent` that recorded the session: "+strings.Join(read, ", "))
+	f.StringVar(&to, "to", "", "the `agent` that goes on: "+strings.Join(made, ", "))
+	cli.Complete(cmd, "from", read)
+	cli.Complete(cmd, "to", made)
 	return cmd
 }

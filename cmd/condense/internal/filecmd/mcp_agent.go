@@ -22,7 +22,7 @@ import (
 
 // served are the agents whose session can be found.
 func served() []string {
-	return slices.Compact(slices.Sorted(slices.Values(append(agentNames(), hook.Agents()...))))
+	return slices.Compact(slices.Sorted(slices.Values(append(agentNames(false), hook.Agents()...))))
 }
 
 // An agentSession serves the session of an agent: the agent's own record, if it can be read, and the originals that a

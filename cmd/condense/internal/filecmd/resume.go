@@ -25,7 +25,7 @@ import (
 )
 
 func resumeCommand(a *cli.App) *cobra.Command {
-	names, r := agentNames(), resumption{App: a}
+	names, r := agentNames(true), resumption{App: a}
 	var show bool
 	cmd := &cobra.Command{
 		Use: "resume " + strings.Join(names, "|") + " [ID]", Short: "Go on with a recorded session of an agent, condensed",
@@ -85,9 +85,12 @@ func (r *resumption) start(cmd *cobra.Command, from, to string, id []string, sho
 	return r.do(cmd, agentOf(to), show, r.quiet)
 }
 
-func agentNames() (names []string) {
+// agentNames returns the agents whose sessions are found; made are those for which sessions are made too.
+func agentNames(made bool) (names []string) {
 	for _, agent := range sessions.Agents() {
-		names = append(names, agent.Name)
+		if !made || !agent.ReadOnly {
+			names = append(names, agent.Name)
+		}
 	}
 	return names
 }

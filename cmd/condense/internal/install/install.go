@@ -42,6 +42,8 @@ type Installer struct {
 	GitHub string
 	// OS and Arch are the platform, as Go names it; empty means this one.
 	OS, Arch string
+	// Version is that of this program, which a manifest may require. One that is no release, or empty, is new enough.
+	Version string
 }
 
 // A Manifest is a release's description of its plugin: the file condense-plugin.json, written by 'condense plugin docs --as json'.
@@ -51,8 +53,10 @@ type Manifest struct {
 	Doc       string             `json:"doc"`
 	SDK       string             `json:"sdk,omitempty"`
 	Abilities core.Abilities     `json:"abilities"`
-	Env       []string           `json:"env,omitempty"`     // variables that it reads, if the user lets it
-	Program   string             `json:"program,omitempty"` // in a plugin of several files, its program
+	Env       []string           `json:"env,omitempty"`       // variables that it reads, if the user lets it
+	Program   string             `json:"program,omitempty"`   // in a plugin of several files, its program
+	Requires  string             `json:"requires,omitempty"`  // the oldest condense that it works with, such as v1.2.0
+	Stability string             `json:"stability,omitempty"` // in its author's words: experimental, beta, stable
 	Settings  []registry.Setting `json:"settings"`
 }
 
@@ -190,7 +194,7 @@ func (in *Installer) stage(ctx context.Context, src Source, name string, known f
 			return nil, err
 		}
 	}
-	return s, s.unpack(&a)
+	return s, cmp.Or(s.unpack(&a), in.supports(s))
 }
 
 // makeRoom makes the temporary folder.
@@ -272,7 +276,7 @@ func parseManifest(text string) (*Manifest, error) {
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
 	}
-	m.Name, m.Version, m.SDK, m.Doc = shown(m.Name, 80), shown(m.Version, 80), shown(m.SDK, 80), shown(m.Doc, 600)
+	m.Name, m.Version, m.SDK, m.Doc, m.Stability = shown(m.Name, 80), shown(m.Version, 80), shown(m.SDK, 80), shown(m.Doc, 600), shown(m.Stability, 40)
 	for i := range m.Env {
 		m.Env[i] = shown(m.Env[i], 80)
 	}

@@ -110,10 +110,13 @@ func (in *Installer) resolve(ctx context.Context, src Source) (Source, error) {
 	return in.Newest(ctx, src)
 }
 
-// Newest returns the newest release of a source on GitHub; other sources are their own newest release.
+// Newest returns the newest release of a source on GitHub or at an address; other sources are their own newest release.
 func (in *Installer) Newest(ctx context.Context, src Source) (Source, error) {
-	if src.repo == "" {
+	switch {
+	case src.base == nil:
 		return src, nil
+	case src.repo == "":
+		return in.newestAt(ctx, src)
 	}
 	address := cmp.Or(in.GitHub, "https://github.com") + "/" + src.repo + "/releases/latest"
 	client := *in.client()

@@ -148,7 +148,7 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 	case check:
 		return changes, nil
 	case len(edited) > 0 && !force:
-		return nil, fmt.Errorf("not as they were copied: %s; keep your changes elsewhere, and --force overwrites them", strings.Join(edited, ", "))
+		return nil, fmt.Errorf("not as they were copied: %s; keep your changes elsewhere, --force overwrites them", strings.Join(edited, ", "))
 	}
 	for _, do := range append(todo, func() error { return root.WriteFile(sdkRecord, sdkSums(want), 0o644) }) {
 		if err := do(); err != nil {

@@ -196,6 +196,9 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 		keys = slices.Concat(keys, s.Recall)
 	}
 	for _, k := range keys {
+		if k.Within && !settings.Parse(s.Format, e.after).Has(k.Path[:len(k.Path)-1]...) {
+			continue
+		}
 		value, had, err := settings.Get(s.Format, e.after, k.Path...)
 		if err != nil {
 			return nil, nil, fault(err)
@@ -216,6 +219,9 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 			}
 		}
 		in.Changes = append(in.Changes, c)
+	}
+	if len(in.Changes) == 0 {
+		return nil, nil, fmt.Errorf("%s has none of the providers that condense serves: choose one in %s first", file, agent.Title)
 	}
 	in.After = sum(e.after)
 	if old != nil && !untouched {

@@ -45,7 +45,7 @@ type Settings struct {
 	Dir    string // the variable that replaces the folder of Path, and perhaps a folder in it
 	Inside string // the variable that has the path
 	Upward bool   // also in the folders above the working directory
-	Format string // json or toml
+	Format string // of package settings
 	Keys   []Key
 	Recall []Key // entry for the gateway's MCP server, if its address has a recall secret; empty: not possible in this file
 	Wins   bool  // over Env
@@ -75,9 +75,10 @@ type Meter struct {
 
 // A Key of a settings file has an address.
 type Key struct {
-	API   string   // the API of the address
-	Path  []string // names
-	Value string   // for the gateway
+	API    string   // the API of the address
+	Path   []string // names
+	Value  string   // for the gateway
+	Within bool     // only where the object is there that is to have it
 }
 
 // A Provider is a choice in a settings file that makes the agent use another address in the same file. Args point

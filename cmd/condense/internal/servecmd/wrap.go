@@ -66,7 +66,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 			if need := pointOf(agent).Need; need != nil && talks(agent, command[1:]) && !slices.ContainsFunc(need.Any, given) {
 				return fmt.Errorf("%s cannot be wrapped like this: %s", agent.Title, need.Text)
 			}
-			flags.recall, flags.alone = pointOf(agent).Recall != nil, true
+			flags.recall, flags.alone, flags.page = pointOf(agent).Recall != nil, true, flags.page || flags.browse
 			if status && pointOf(agent).Status == nil && pointOf(agent).Meter == nil {
 				status = false
 				term.Printf(a.Stderr, "condense: %s starts without a status line, which it cannot show: "+
@@ -84,6 +84,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 	cmd.Flags().BoolVar(&flags.keepLimit, "keep-limit", false,
 		"let the agent condense by itself at its usual size; otherwise it does later in this run, unless you have set the size")
 	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
+	cmd.Flags().BoolVar(&flags.browse, "open", false, "open that page in the browser")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -154,12 +155,11 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		}
 	}()
 	if flags.page {
-		address, end, err := g.servePage(cmd.Context())
+		end, err := g.showPage(cmd.Context(), a, flags.browse)
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
 		defer func() { _ = end() }()
-		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
 	}
 	secret := ""
 	if flags.recall && g.settings.Recall.MCP && !g.settings.Observe {

@@ -22,7 +22,9 @@ type Agent struct {
 	Name   string // of its command
 	Title  string // for people
 	Format string // of its files: a format of package transcript
-	resume string // the command to go on, before the ID
+	// ReadOnly says that no sessions are made for it: its format is not written.
+	ReadOnly bool
+	resume   string // the command to go on, before the ID
 
 	home     [2]string // the environment variable that names its folder, and the folder below the user's
 	files    string    // pattern of its sessions below that, with * for the text before the ID
@@ -40,7 +42,7 @@ type Agent struct {
 }
 
 // Agents returns the agents, in order of name.
-func Agents() []*Agent { return []*Agent{claude, codex, copilot, gemini, opencode, pi} }
+func Agents() []*Agent { return []*Agent{claude, codex, copilot, gemini, opencode, pi, qwen} }
 
 // InFiles reports whether the agent's sessions are files that can be read while it writes them.
 func (a *Agent) InFiles() bool { return a.store == nil }
@@ -189,6 +191,13 @@ var copilot = &Agent{
 		return filepath.Join(filepath.Dir(filepath.Dir(s.Path)), id, "events.jsonl")
 	},
 	version: uuid.NewRandom,
+}
+
+// Qwen Code looks for a session in the folder of the project, by the name of its file.
+var qwen = &Agent{
+	Name: "qwen", Title: "Qwen Code", Format: "qwen", ReadOnly: true,
+	home: [2]string{"QWEN_HOME", ".qwen"}, files: "projects/*/chats/*.jsonl",
+	describe: claude.describe, path: claude.path, version: claude.version,
 }
 
 // renamed returns an object in which the members that are the string from are to.

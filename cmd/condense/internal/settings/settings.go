@@ -1,5 +1,5 @@
 // Package settings reads and changes single values in the settings files of other programs: JSON
-// with comments, and TOML. Files are changed as text, so that everything else in them, comments
+// with comments, TOML, and lines of variables. Files are changed as text, so that everything else in them, comments
 // and layout included, keeps its bytes.
 package settings
 
@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -21,6 +22,7 @@ import (
 const (
 	JSON = "json" // with comments and commas after the last member
 	TOML = "toml"
+	Env  = "env" // lines NAME=VALUE
 )
 
 // maxSize is the size in bytes of the largest file that is read. Settings that people write are
@@ -39,8 +41,16 @@ type File struct {
 // Parse returns a file with this text. An empty text is a file without values; Get returns a fault.
 func Parse(format string, text []byte) *File {
 	f := &File{Format: format, Text: text}
-	if format == TOML {
+	switch format {
+	case TOML:
 		f.values, f.err = parseTOML(text)
+		return f
+	case Env:
+		values := map[string]any{}
+		for name, at := range variables(text) {
+			values[name] = strings.Trim(string(text[at.value.from:at.value.to]), "\"'")
+		}
+		f.values = values
 		return f
 	}
 	root, err := parse(bytes.Clone(text)) // Standardize writes into it
@@ -125,8 +135,8 @@ type Change struct {
 // tables only.
 func Set(format string, text []byte, value any, path ...string) ([]byte, Change, error) {
 	c := Change{Path: path, New: fmt.Sprint(value), value: value}
-	if format == TOML {
-		return setTOML(text, c)
+	if format != JSON {
+		return setLine(format, text, c)
 	}
 	return setJSON(text, c)
 }
@@ -138,8 +148,8 @@ func Undo(format string, text []byte, c Change) ([]byte, bool, error) {
 	if now, ok, err := Get(format, text, c.Path...); err != nil || !ok || now != c.New {
 		return text, false, err
 	}
-	if format == TOML {
-		return undoTOML(text, c), true, nil
+	if format != JSON {
+		return undoLine(format, text, c), true, nil
 	}
 	out, err := undoJSON(text, c)
 	return out, err == nil, err
@@ -350,19 +360,23 @@ func cut(text []byte, v *hujson.Value, name string) []byte {
 
 var bom = []byte("\ufeff")
 
-// setTOML replaces the value outside of tables, or adds it as the first line: only there it is
+// setLine replaces the value outside of tables, or adds it as the first line: only there it is
 // outside of every table without a look at the others.
-func setTOML(text []byte, c Change) ([]byte, Change, error) {
+func setLine(format string, text []byte, c Change) ([]byte, Change, error) {
 	if len(c.Path) != 1 {
 		return nil, c, errors.New("only values outside of tables can be set")
 	}
-	if _, _, err := Get(TOML, text, c.Path...); err != nil {
+	if _, _, err := Get(format, text, c.Path...); err != nil {
 		return nil, c, err
 	}
-	key, value := tomlEntry(text, c.Path[0])
+	key, value, sign, quoted := entry(format, text, c.Path[0])
+	with := c.New
+	if quoted {
+		with = quote(c.value)
+	}
 	if key >= 0 {
 		c.Old = string(text[value.from:value.to])
-		return splice(text, value.from, value.to, quote(c.value)), c, nil
+		return splice(text, value.from, value.to, with), c, nil
 	}
 	newline := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -372,11 +386,11 @@ func setTOML(text []byte, c Change) ([]byte, Change, error) {
 	if bytes.HasPrefix(text, bom) {
 		at = len(bom)
 	}
-	return splice(text, at, at, c.Path[0]+" = "+quote(c.value)+newline), c, nil
+	return splice(text, at, at, c.Path[0]+sign+with+newline), c, nil
 }
 
-func undoTOML(text []byte, c Change) []byte {
-	key, value := tomlEntry(text, c.Path[0])
+func undoLine(format string, text []byte, c Change) []byte {
+	key, value, _, _ := entry(format, text, c.Path[0])
 	if c.Old != "" {
 		return splice(text, value.from, value.to, c.Old)
 	}
@@ -389,6 +403,43 @@ func undoTOML(text []byte, c Change) []byte {
 		to = value.to + n + 1
 	}
 	return splice(text, from, to, "")
+}
+
+// entry returns where a key begins, -1 if there is none, and its value; and how the format writes them.
+func entry(format string, text []byte, name string) (key int, value span, sign string, quoted bool) {
+	if format == TOML {
+		key, value = tomlEntry(text, name)
+		return key, value, " = ", true
+	}
+	key = -1
+	for n, at := range variables(text) {
+		if n == name { // the last one counts
+			key, value = at.key, at.value
+		}
+	}
+	return key, value, "=", false
+}
+
+type variable struct {
+	key   int
+	value span
+}
+
+// variables yields the names of a file of lines NAME=VALUE, and where they are.
+func variables(text []byte) iter.Seq2[string, variable] {
+	return func(yield func(string, variable) bool) {
+		at := 0
+		for line := range bytes.Lines(text) {
+			before, rest, found := bytes.Cut(line, []byte("="))
+			name := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(bytes.TrimPrefix(before, bom))), "export "))
+			value := bytes.TrimSpace(rest)
+			from := at + len(before) + 1 + max(0, bytes.Index(rest, value))
+			if found && !yield(name, variable{at, span{from, from + len(value)}}) {
+				return
+			}
+			at += len(line)
+		}
+	}
 }
 
 type span struct{ from, to int }

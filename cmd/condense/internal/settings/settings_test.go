@@ -189,3 +189,26 @@ func FuzzSet(f *testing.F) {
 		}
 	})
 }
+
+// Lines of variables: the last one counts, and undoing gives the bytes back.
+func TestEnv(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                  "URL=new\n",
+		"A=1\r\n":                           "URL=new\r\nA=1\r\n",
+		"# URL=x\nexport URL = \"a b\" \n":  "# URL=x\nexport URL = new \n",
+		"URL=1\nURL='2'":                    "URL=1\nURL=new",
+		"\ufeffB=2\n":                       "\ufeffURL=new\nB=2\n",
+		"not a variable\nMY_URL=a=b\nURL2=": "URL=new\nnot a variable\nMY_URL=a=b\nURL2=",
+	} {
+		out, change, err := settings.Set(settings.Env, []byte(in), "new", "URL")
+		if err != nil || string(out) != want {
+			t.Errorf("%q: %q, %v; want %q", in, out, err, want)
+		}
+		if got, ok, err := settings.Get(settings.Env, out, "URL"); got != "new" || !ok || err != nil {
+			t.Errorf("%q: %q, %v, %v", out, got, ok, err)
+		}
+		if back, done, err := settings.Undo(settings.Env, out, change); !done || err != nil || string(back) != in {
+			t.Errorf("%q: undone %q, %v, %v", in, back, done, err)
+		}
+	}
+}

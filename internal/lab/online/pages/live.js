@@ -14,10 +14,13 @@ if (location.hash.startsWith("#key=")) {
   sessionStorage.setItem(kept, decodeURIComponent(location.hash.slice(5)));
   history.replaceState(null, "", location.pathname);
 }
-const ask = (path, options = {}) => {
+async function ask(path, options = {}) {
   const secret = sessionStorage.getItem(kept);
-  return fetch(root + path, { ...options, headers: { ...options.headers, ...(secret && { "X-Condense-Token": secret }) }, credentials: "same-origin" });
-};
+  const answer = await fetch(root + path, { ...options, headers: { ...options.headers, ...(secret && { "X-Condense-Token": secret }) }, credentials: "same-origin" });
+  if (answer.status !== 401 || !secret) return answer;
+  sessionStorage.removeItem(kept); // a token is needed here, which the browser has asked for
+  return ask(path, options);
+}
 async function answered(path, options) {
   const answer = await ask(path, options), body = await answer.json().catch(() => ({ error: answer.statusText }));
   if (!answer.ok) throw new Error(body.error);
