@@ -7,13 +7,19 @@ BIN := $(CURDIR)/bin
 bench = go build -C bench -o $(BIN)/bench-$(1) ./$(1) && $(BIN)/bench-$(1)
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: release-try outside check build test test-race test-sdk test-browser test-agents test-bench test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
+.PHONY: sdk-packages release-try outside check build test test-race test-sdk test-browser test-agents test-bench test-adapters test-fleet report-bundle report-bundle-check night lint fmt fmt-check tidy-check generate generate-check fuzz soak soak-gateway soak-orders bench bench-docs bench-peers arena bench-gateway wires wires-clients wires-times bench-search outline-accuracy results golden
 
 check: tidy-check build lint test
 
 # A snapshot of a release, installed from its files. Nightly.
 release-try:
 	sh tools/release.sh
+
+# The SDKs as packages: `npm publish` and `twine upload` take these files.
+sdk-packages:
+	mkdir -p dist
+	npm pack --pack-destination dist ./plugin-sdk/node
+	python3 -m pip wheel --no-deps --wheel-dir dist ./plugin-sdk/python
 
 build:
 	go build ./...
@@ -49,6 +55,7 @@ night:
 	$(MAKE) --no-print-directory test-race
 	RAPID_CHECKS=400 $(MAKE) --no-print-directory test RACE=
 	CONDENSE_AGENTS=all $(MAKE) --no-print-directory test-agents
+	$(MAKE) --no-print-directory test-adapters ADAPTERS='eino langchaingo adk anthropic openai'
 	$(MAKE) --no-print-directory soak HISTORIES=1000000
 	$(MAKE) --no-print-directory soak-orders ORDERS=10000
 	@echo "RAPID_SEED=$(RAPID_SEED)"
@@ -65,6 +72,11 @@ test-browser:
 # What measures condense, and what makes the weights of internal/value: a module of its own, which the program does not need.
 test-bench:
 	cd bench && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 60m ./...
+
+# The adapters for Go's frameworks and SDKs, each a module of its own. At night ADAPTERS has those whose libraries are slow to build, too.
+ADAPTERS ?= eino langchaingo
+test-adapters:
+	@set -e; for d in . $(ADAPTERS); do echo "adapters/$$d"; cd $(CURDIR)/adapters/$$d; go mod tidy -diff; go vet ./...; go test -vet=off -timeout 60m ./...; done
 
 # Real agents (Claude Code, Codex, OpenCode, pi) against a scripted vendor on the loopback. The first run installs them
 # from npm: 1 GB, in the user's cache directory. CONDENSE_AGENTS=all tries each of them in every test, which takes half an hour.

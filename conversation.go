@@ -2,6 +2,7 @@ package condense
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -262,4 +265,107 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 		return "", none, nil
 	}
 	return p.part, func() error { return os.Remove(p.part) }, nil
+}
+
+// hidden returns [core.Request.Hidden] for a view: the originals of the journal that active condensations hide or rewrite, and the earlier
+// messages of the turn. A redacted message stays redacted, and secrets are removed, because a provider may insert a text, which is then
+// sent. The journal is read now: a provider may go on after its deadline.
+func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Message, error) {
+	var own []core.Message
+	if done := c.journal.Condensations(); len(done) > 0 {
+		redacted := map[string][]core.Part{}
+		for i := range done {
+			for _, r := range done[i].Edit.Rewrite {
+				if redacts(r.Parts) {
+					redacted[r.ID] = r.Parts
+				}
+			}
+		}
+		for _, e := range c.journal.Timeline() {
+			if m := e.Original; e.InsertedBy == "" && (len(e.HiddenBy) > 0 || e.RewrittenBy != "") {
+				if parts := redacted[m.ID]; parts != nil {
+					m.Parts = parts
+				}
+				own = append(own, m)
+			}
+		}
+	}
+	known := sync.OnceValues(func() ([]core.Message, error) {
+		all, err := p.unseen(t.Earlier)
+		all = slices.Concat(own, all)
+		for i := range all {
+			all[i] = core.Message{ID: all[i].ID, Role: all[i].Role, Kind: all[i].Kind, Time: all[i].Time, Parts: scrubbed(all[i].Parts)}
+		}
+		core.Measure(p.set.counter, all)
+		return all, err
+	})
+	return func(ids ...string) (out []core.Message, _ error) {
+		all, err := known()
+		named := map[string]bool{}
+		for _, id := range ids {
+			named[id] = true
+		}
+		for _, m := range all {
+			if len(ids) == 0 {
+				m.Parts = nil
+			} else if !named[m.ID] {
+				continue
+			}
+			delete(named, m.ID)
+			out = append(out, m.Clone())
+		}
+		for id := range named {
+			return nil, fmt.Errorf("no message %q is hidden", id)
+		}
+		return out, err
+	}
+}
+
+// unseen returns the messages whose content is not in the view, nor redacted there, under IDs that no message of the view has.
+func (p *plan) unseen(earlier func() ([]core.Message, error)) (out []core.Message, _ error) {
+	if earlier == nil {
+		return nil, nil
+	}
+	of := func(m *core.Message) string { return string(m.Role) + core.Handle(core.ToolResult{Content: m.Parts}) }
+	seen, numbers := map[string]bool{}, map[int]bool{}
+	for i := range p.view {
+		m := &p.view[i]
+		seen[of(m)], numbers[m.Number] = true, numbers[m.Number] || m.Number > 0 && redacts(m.Parts)
+	}
+	all, err := earlier()
+	for _, m := range all {
+		if !seen[of(&m)] && !numbers[m.Number] {
+			m.ID = "earlier-" + m.ID
+			out = append(out, m)
+		}
+	}
+	return out, err
+}
+
+// redacts reports whether parts have the mark of a redaction.
+func redacts(parts []core.Part) bool {
+	return slices.ContainsFunc(parts, func(p core.Part) bool {
+		r, isResult := p.(core.ToolResult)
+		t, _ := p.(core.Text)
+		return isResult && redacts(r.Content) || strings.Contains(string(t), core.Redacted)
+	})
+}
+
+// scrubbed returns parts without secrets.
+func scrubbed(parts []core.Part) []core.Part {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		switch p := p.(type) {
+		case core.Text:
+			out[i] = core.Text(secret.Scrub(string(p)))
+		case core.ToolCall:
+			out[i] = core.ToolCall{ID: p.ID, Name: p.Name, Args: secret.Scrub(p.Args)}
+		case core.ToolResult:
+			out[i] = core.ToolResult{CallID: p.CallID, Content: scrubbed(p.Content), IsError: p.IsError}
+		case core.Opaque:
+			out[i] = core.Opaque{Kind: p.Kind, JSON: secret.Scrub(p.JSON)}
+		case core.Image, core.Reasoning: // hold no text that others read
+		}
+	}
+	return out
 }

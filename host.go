@@ -34,6 +34,7 @@
 package condense
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -103,10 +104,7 @@ func Load(opts *Options) (*config.Config, error) {
 }
 
 func (o *Options) orDefault() *Options {
-	if o == nil {
-		return &Options{}
-	}
-	return o
+	return cmp.Or(o, &Options{})
 }
 
 func (o *Options) load(reg *registry.Registry) (*config.Config, error) {
@@ -161,9 +159,7 @@ type Host struct {
 // When ctx is done, Open gives up; the host lives until [Host.Close].
 func Open(ctx context.Context, opts *Options) (*Host, error) {
 	h := &Host{opts: *opts.orDefault(), pool: map[string]*shelf{}, counters: map[string]*tokens.Counter{}}
-	if h.opts.Logger == nil {
-		h.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	h.opts.Logger = cmp.Or(h.opts.Logger, slog.New(slog.DiscardHandler))
 	var err error
 	if h.reg, err = resolver.Strategies(h.opts.Strategies...); err != nil {
 		return nil, err

@@ -59,11 +59,21 @@ type Turn struct {
 	// Numbers are the places of the messages of the view in the conversation, from 1 (0: unknown), if the conversation that the agent
 	// recalls from is not this one; nil: their places in its journal. See [core.Message].
 	Numbers []int
+	// Earlier returns messages of the conversation that were condensed before it came here, for providers that ask for hidden ones; nil:
+	// there are none. It may be called after the turn has ended.
+	Earlier func() ([]core.Message, error)
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
 	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.
 	Skip []string
+	// Conversation names the conversation for the providers, and States are what they left in its last condensations, by provider: see
+	// [core.Request] and [Report]. Without a name, both are those of the journal.
+	Conversation string
+	States       map[string][]byte
+	// MayWait says whether a provider may answer that it is better to wait, if the conversation is below its limit; nil: if the trigger is
+	// automatic. See [core.Result].
+	MayWait *bool
 	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -137,6 +147,11 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		return err
 	}
 	r.attempts(got.Attempts)
+	if r.Later = got.Later; got.Later != "" {
+		c.state = c.state.Later(p.decision)
+		r.Reason = fmt.Sprintf("not yet: %s; asked again after %s more tokens", got.Later, size.Group(policy.LaterAfter(p.set.Window)))
+		return nil
+	}
 	if got.Edit.Empty() || !p.decision.Worth(got.TokensAfter) {
 		c.state = c.state.After(p.decision, p.decision.Used)
 		if !got.Edit.Empty() {
@@ -159,7 +174,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	}
 	err = c.journal.Condense(history.Condensation{
 		ID: id.String(), Provider: got.Provider, Trigger: p.decision.Trigger, Time: time.Now(),
-		Edit: got.Edit, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
+		Edit: got.Edit, States: got.States, TokensBefore: got.TokensBefore, TokensAfter: got.TokensAfter,
 		Attempts: got.Attempts, Originals: originals,
 	})
 	if err != nil {
@@ -168,7 +183,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	r.Originals = originals
 	c.state = c.state.After(p.decision, got.TokensAfter)
 	c.changed()
-	r.Acted = true
+	r.Acted, r.States = true, got.States
 	r.losses(p.request, got)
 	r.CondensationID = id.String()
 	r.Messages = MessageReport{
@@ -231,6 +246,13 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
 		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,
 	}
+	if p.set.rule.When != (policy.When{}) {
+		n := c.journal.Appended()
+		if n == 0 && len(c.journal.Condensations()) == 0 {
+			n = len(p.view)
+		}
+		size.Since = policy.Count(p.view[len(p.view)-n:], p.set.counter, time.Now())
+	}
 	p.decision = p.set.rule.Decide(size, c.state, trigger)
 	if !p.decision.Act {
 		return p, nil
@@ -251,8 +273,13 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Profile: p.set.Profile, Mode: p.set.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.set.counter,
-		Model: p.set.Model.Name, Price: p.set.Model.Price,
+		Model: p.set.Model.Name, Price: p.set.Model.Price, Conversation: t.Conversation, States: t.States,
 	}
+	p.request.MayWait = p.decision.Used <= p.decision.Budget.Limit && (t.MayWait == nil && trigger == core.TriggerAutomatic || t.MayWait != nil && *t.MayWait)
+	if t.Conversation == "" {
+		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
+	}
+	p.request.Hidden = p.hidden(c, t)
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}

@@ -50,6 +50,11 @@ type PluginEnv struct {
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models are the names that Model accepts, with an empty one if there is a choice.
 	Models func(req *core.Request) iter.Seq2[string, model.Info]
+	// Run lets a strategy of this program shorten the messages of req that are not protected, with these models, and verifies its answer.
+	Run func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
+		models func(name string) (model.Generator, error)) (*core.Result, error)
+	// Embedder returns the model of the configuration for vectors.
+	Embedder func() (model.Embedder, error)
 }
 
 // An opened is a provider and the settings it was opened with. Successive configurations, and the
@@ -137,7 +142,7 @@ func (s *setup) acquire(ctx context.Context, c config.Provider, agent string) (*
 	case unusable != nil:
 		o.CondensationProvider, o.unusable = withheld{unusable}, unusable
 	case c.Plugin != "":
-		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host.opts.Logger))
+		o.plugin, err = s.host.opts.Plugins.Open(c, pin, o.env(s.host))
 		o.CondensationProvider = o.plugin
 	default:
 		o.CondensationProvider, err = s.builtin(ctx, c, o)
@@ -172,9 +177,11 @@ func (s *setup) approval(c config.Provider) (string, error) {
 }
 
 // env returns the environment of a plugin: the models of the configuration in force when it asks.
-func (o *opened) env(log *slog.Logger) PluginEnv {
+func (o *opened) env(h *Host) PluginEnv {
 	return PluginEnv{
-		Logger: log,
+		Logger:   h.opts.Logger,
+		Embedder: func() (model.Embedder, error) { return o.models.Load().Embedder() },
+		Run:      resolver.RunnerOf(h.reg),
 		Model: func(req *core.Request, name string) (model.Generator, error) {
 			m := o.models.Load()
 			return m.Model(m.Agent(req), name)
@@ -247,6 +254,19 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	}
 	p, err := strategy.Open(ctx, c.Settings, registry.Env{
 		Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model, Dir: c.SettingsDir,
+		Run: func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage) (*core.Result, error) {
+			return resolver.RunnerOf(s.host.reg)(ctx, req, strategy, settings, o.model)
+		},
+		Embed: func(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
+			m, err := o.models.Load().Embedder()
+			if ctx.Value(unpaidKey{}) != nil {
+				err = errUnpaid
+			}
+			if err != nil {
+				return nil, core.Usage{}, err
+			}
+			return m.Embed(ctx, texts)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", c.Name, err)

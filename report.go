@@ -32,6 +32,10 @@ type Report struct {
 	Estimates []Estimate `json:"estimates,omitempty"`
 	// CondensationID names the condensation in the journal; empty if there is none.
 	CondensationID string `json:"condensation_id,omitempty"`
+	// Later is why a provider wants to wait: nothing was condensed.
+	Later string `json:"later,omitempty"`
+	// States are what its providers left for the next one, by provider: see [Turn].
+	States map[string][]byte `json:"-"`
 	// Originals is the file with the messages that the condensation hid or rewrote; empty if none was
 	// written.
 	Originals string        `json:"originals,omitempty"`
@@ -223,7 +227,9 @@ func (s *setup) estimates(ctx context.Context, p *plan) ([]Estimate, error) {
 		if _, ok := provider.(core.CostEstimator); !ok || p.free() {
 			continue
 		}
-		usage, err := estimate(ctx, c, provider, p.request.Clone())
+		req := p.request.Clone()
+		req.State, req.States = req.States[c.Name], nil
+		usage, err := estimate(ctx, c, provider, req)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

@@ -21,6 +21,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -77,9 +78,11 @@ type Options struct {
 	Jobs int
 	// Rounds is how often a long session is condensed as it grows; zero means never.
 	Rounds int
-	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
+	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3. Rows have the means.
+	// Other strategies are deterministic and run once; so do rounds and canaries.
 	Repeat int
-	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike.
+	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike. Intervals are then over
+	// folders; means stay over sessions.
 	ByFolder bool
 	// Cache is a folder for results; empty means none. See [Strategy.Key].
 	Cache string
@@ -184,9 +187,7 @@ const (
 // finished together with the error. With a cache, the next run continues from there. Providers are
 // called for several conversations at a time if [Options.Jobs] is above 1.
 func Run(ctx context.Context, sessions []Item, strategies []Strategy, opts *Options) (*Report, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	o := lab.Options{
 		Modes: opts.Modes, Encoding: opts.Encoding, Seed: opts.Seed, Jobs: opts.Jobs, Rounds: opts.Rounds, Repeat: opts.Repeat,
 		ByFolder: opts.ByFolder, Cache: opts.Cache, MaxUSD: opts.MaxUSD, Now: opts.Now,

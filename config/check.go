@@ -48,14 +48,14 @@ func newChecker(opts *Options, dir string, source func(tree.Position) Origin) *c
 	}
 }
 
-// check reads a whole tree.
-func (c *checker) check(root *tree.Node) {
+// check reads a whole tree, whose keys are the fields of a place.
+func (c *checker) check(root *tree.Node, of place) {
 	if root.Shape != tree.Mapping {
 		c.fail(root.At, nil, &fault{problem: "the file is " + root.Describe(), allowed: "must be a mapping of settings"})
 		return
 	}
 	c.secrets(root, nil)
-	c.values = c.object(root, atTop, nil)
+	c.values = c.object(root, of, nil)
 }
 
 func (c *checker) fail(at tree.Position, p tree.Path, f *fault) {
@@ -301,12 +301,10 @@ func badName(name string) string {
 // emptyList is how to write a list without elements.
 var emptyList = map[reference]string{
 	toProvider: "; write [] for truncation only, or remove the line to inherit",
-	toProfile:  "; write [] for none, or remove the line",
-	"":         "; write [] for none, or remove the line",
 }
 
 // onceOnly is why a list has no duplicates.
-var onceOnly = map[reference]string{toProvider: "each provider is asked once", toProfile: "once is enough", "": "once is enough"}
+var onceOnly = map[reference]string{toProvider: "each provider is asked once"}
 
 // names reads a list of names. Whether they exist is checked when all layers are merged.
 func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
@@ -330,7 +328,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 	}
 	if n.Shape != tree.Sequence {
 		if n.Shape == tree.Scalar && n.Value == nil {
-			wrong.allowed += emptyList[f.refers]
+			wrong.allowed += either(emptyList[f.refers], "; write [] for none, or remove the line")
 		}
 		c.fail(n.At, p, wrong)
 		return nil, false
@@ -350,7 +348,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 		}
 		name, _ := v.(string)
 		if seen[name] {
-			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: onceOnly[f.refers]})
+			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: either(onceOnly[f.refers], "once is enough")})
 			continue
 		}
 		seen[name] = true

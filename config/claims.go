@@ -62,7 +62,7 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 }
 
 // ofModels are the settings of a model that decide where it is and who pays.
-var ofModels = []string{"api", "model", "base_url", "api_key_env", "api_key_file", "price"}
+var ofModels = []string{"api", "model", "base_url", "api_key_env", "api_key_file", "price", "embeddings"}
 
 // tunes calls add for each value of a place that decides how a gateway condenses, and may shorten more than the layers below: for
 // every value that is neither theirs, nor known to shorten less, nor in need of trust in any case.
@@ -217,7 +217,7 @@ func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, a
 	if known, err := catalog.Lookup(either(text("model"), p[1])); err == nil && api == "" {
 		api = known.Provider
 	}
-	if api == "" && entry["base_url"] == nil && entry["price"] == nil { // it cannot be asked, and has a window only
+	if api == "" && entry["base_url"] == nil && entry["price"] == nil && entry["embeddings"] == nil { // it cannot be asked
 		return
 	}
 	to := either(text("base_url"), "the vendor of the API "+api)
@@ -226,6 +226,7 @@ func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, a
 		{"base_url", "sends conversations to this address"},
 		{"api_key_env", "sends the value of this environment variable to " + to},
 		{"api_key_file", "sends the content of this file to " + to},
+		{"embeddings", "has texts of conversations turned into vectors there, at your cost"},
 		{"price", "counts this as its price, also where you are asked before money is spent"},
 	} {
 		if v, ok := entry[k.key]; ok {

@@ -79,6 +79,8 @@ type Options struct {
 	Serving bool
 	// IgnoreEnv are variables that begin with CONDENSE_ but belong to other programs.
 	IgnoreEnv []string
+
+	enforced enforced // by the policies, for Load
 }
 
 // A ProviderFault is a fault that [Options.CheckProvider] found. It is reported with all other
@@ -123,7 +125,7 @@ func Default() *Config {
 }
 
 // Load reads the configuration: defaults, the user's file, the project's file, environment,
-// flags. The error is an [Errors] with every fault, or an [*UntrustedError]. Parts without trust are
+// flags; and the policies of the administrator, see [PolicyValues]. The error is an [Errors] with every fault, or an [*UntrustedError]. Parts without trust are
 // checked as all others, before they are withheld.
 func Load(opts Options) (*Config, error) {
 	if opts.Env == nil {
@@ -147,15 +149,18 @@ func Load(opts Options) (*Config, error) {
 func load(opts Options, withholds bool) (*Config, error) {
 	env := environment(opts.Env)
 	files, errs := find(&opts, env)
+	var wrong Errors
+	opts.enforced, wrong = readPolicies(policyFiles(machinePolicy(), env), &opts)
 	b := newBuilder(opts)
 	b.withholds = withholds
+	b.errs = append(b.errs, wrong...)
 	b.errs = append(b.errs, errs...)
 	links := map[string]string{}
 	for _, file := range files {
 		if target := outside(file, env); target != "" {
 			links[disk.FromHere(file)] = target
 		}
-		layer, errs := readFile(file, &b.opts)
+		layer, errs := readFile(file, &b.opts, atTop)
 		b.errs = append(b.errs, errs...)
 		if layer != nil {
 			b.judge(file, layer)
@@ -261,7 +266,7 @@ func newBuilder(opts Options) *builder {
 // def returns the default of a field, nil if it has none.
 func (o *Options) def(f field) any {
 	if f.key != "chain" || len(o.Chain) == 0 {
-		return f.def()
+		return o.enforced.standard(f, f.def())
 	}
 	names := make([]any, len(o.Chain))
 	for i, name := range o.Chain {

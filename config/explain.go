@@ -58,7 +58,8 @@ func (c *Config) Explain(profile, mode string, window int) (*Explanation, error)
 // shownKeys are the keys to explain, those that decide others first.
 var shownKeys = []string{
 	"profile", "model", "window", "max_output", "auto", "threshold", "buffer", "max_context_tokens",
-	"target", "min_gain", "min_new_tokens", "min_size", "keep_first", "keep_users", "keep_calls", "keep_errors", "tokenizer", "chain", "prompt", "originals",
+	"target", "min_gain", "min_new_tokens", "min_size", "max_messages", "max_tool_results", "max_age", "max_results_share",
+	"keep_first", "keep_users", "keep_calls", "keep_errors", "tokenizer", "chain", "prompt", "originals",
 }
 
 // shown returns the values of r as people read them.
@@ -73,6 +74,10 @@ func (r *Resolved) shown() map[string]string {
 	if r.Prompt != "" {
 		prompt = strconv.Quote(plain.Abbreviate(r.Prompt))
 	}
+	share := "none"
+	if r.When.MaxResultsShare > 0 {
+		share = percent(r.When.MaxResultsShare)
+	}
 	target := "chosen"
 	if r.Target > 0 {
 		target = percent(r.Target)
@@ -83,6 +88,8 @@ func (r *Resolved) shown() map[string]string {
 		"threshold": percent(r.Threshold), "buffer": percent(r.Buffer), "target": target,
 		"max_context_tokens": tokens(r.MaxContextTokens, "none"), "min_gain": percent(r.MinGain),
 		"min_new_tokens": tokens(r.MinNewTokens, "none"), "min_size": tokens(r.MinSize, "none"),
+		"max_messages": tokens(r.When.MaxMessages, "none"), "max_tool_results": tokens(r.When.MaxToolResults, "none"),
+		"max_age": r.text("max_age"), "max_results_share": share,
 		"keep_first": tokens(r.KeepFirst, "none"), "keep_users": tokens(r.KeepUsers, "none"),
 		"keep_calls": strconv.FormatBool(r.KeepCalls), "keep_errors": strconv.FormatBool(r.KeepErrors),
 		"tokenizer": r.Tokenizer, "chain": r.chain(), "prompt": prompt, "originals": r.Originals,

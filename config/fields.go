@@ -24,6 +24,7 @@ const (
 	inServe     place = "serve"
 	inUpstreams place = "serve.upstreams"
 	inRule      place = "serve.modes"
+	inPolicy    place = "policy"
 )
 
 // A kind says how a field's value is written and read.
@@ -106,7 +107,7 @@ type field struct {
 var fields = sync.OnceValue(func() *table {
 	return tableOf(
 		placed{atTop, Values{}}, placed{inProfile, ProfileValues{}}, placed{inMode, ModeValues{}}, placed{inProvider, ProviderValues{}},
-		placed{inModel, ModelValues{}}, placed{inUpstreams, upstreams{}}, placed{inRule, ServeRule{}},
+		placed{inModel, ModelValues{}}, placed{inUpstreams, upstreams{}}, placed{inRule, ServeRule{}}, placed{inPolicy, PolicyValues{}},
 	)
 })
 
@@ -280,7 +281,7 @@ func fieldAt(p place, key string) (field, bool) {
 			return f, true
 		}
 	}
-	if p == inUpstreams && key != anyName && upstreamName().MatchString(key) {
+	if (p == inUpstreams || p == inPolicy+".plugins") && key != anyName && upstreamName().MatchString(key) {
 		f, ok := fieldAt(p, anyName)
 		f.key = key
 		return f, ok

@@ -47,7 +47,7 @@ func TestTags(t *testing.T) {
 			check(at, s.Fields)
 		}
 	}
-	for _, v := range []any{Values{}, ProfileValues{}, ModeValues{}, ProviderValues{}, ModelValues{}, upstreams{}, ServeRule{}} {
+	for _, v := range []any{Values{}, ProfileValues{}, ModeValues{}, ProviderValues{}, ModelValues{}, upstreams{}, ServeRule{}, PolicyValues{}} {
 		check(fmt.Sprintf("%T", v), registry.Settings[any](func() any { return v }).List())
 	}
 	var names []string
@@ -127,7 +127,7 @@ func TestStrangersFileShortensLessOnly(t *testing.T) {
 	less := map[string][2]any{
 		"auto": {false, nil}, "threshold": {int64(95), int64(20)}, "buffer": {int64(5), int64(40)}, "min_gain": {int64(20), int64(1)},
 		"serve.observe": {true, nil}, "serve.deadline": {"10s", "1ms"}, "serve.max_body": {int64(1 << 20), int64(1 << 30)},
-		"serve.ingest.lossless": {false, nil}, "serve.epoch.cold": {false, nil}, "serve.epoch.payback": {false, nil}, "serve.epoch.boundary": {int64(10), nil},
+		"serve.ingest.lossless": {false, nil}, "serve.epoch.cold": {false, nil}, "serve.epoch.payback": {false, nil},
 		"serve.account": {AccountOff, "cheap"},
 	}
 	asks := func(p tree.Path, v any) bool {

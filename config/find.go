@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,9 +78,7 @@ func userDir(env environment) string {
 		return filepath.Join(dir, "condense")
 	}
 	home := env.get("HOME")
-	if home == "" {
-		home = env.get("USERPROFILE")
-	}
+	home = cmp.Or(home, env.get("USERPROFILE"))
 	if home == "" {
 		return ""
 	}
@@ -134,8 +133,8 @@ func only(dir string, names []string) (string, *Error) {
 	}
 }
 
-// readFile reads and checks one file.
-func readFile(file string, opts *Options) (*checker, Errors) {
+// readFile reads and checks one file, whose keys are the fields of a place.
+func readFile(file string, opts *Options, of place) (*checker, Errors) {
 	shown := disk.FromHere(file)
 	at := func(p tree.Position) Origin {
 		return Origin{Kind: FromFile, File: shown, Line: p.Line, Column: p.Column}
@@ -165,7 +164,7 @@ func readFile(file string, opts *Options) (*checker, Errors) {
 		dir = filepath.Dir(file)
 	}
 	c := newChecker(opts, dir, at)
-	c.check(root)
+	c.check(root, of)
 	return c, c.errs
 }
 

@@ -30,14 +30,29 @@ type Model struct {
 	Free bool `json:"free,omitempty"`
 	// Images reports that it reads images: as configured, or as all models of its vendor do.
 	Images bool `json:"images,omitempty"`
+	// Embeddings reports that it is the model for vectors.
+	Embeddings bool `json:"embeddings,omitempty"`
 	// Withheld, if not empty, says that the model must not be used because the file that
-	// declares it is not trusted. API, BaseURL and the key are empty then. See [Claims].
+	// declares it is not trusted, or because a policy forbids it. API, BaseURL and the key are empty then. See [Claims].
 	Withheld string `json:"withheld,omitempty"`
 }
 
 // Model returns a model of the section models, completed from the built-in table, or else one
 // of the table, by "provider/id" or id.
 func (c *Config) Model(name string) (*Model, error) {
+	m, err := modelOf(c, name)
+	if err != nil {
+		return nil, err
+	}
+	m.Withheld = either(c.withheld[tree.Path{"models", name}.ID()], c.opts.enforced.forbids(m))
+	if m.Withheld != "" {
+		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
+	}
+	return m, nil
+}
+
+// modelOf is Model, whether it may be asked or not.
+func modelOf(c *Config, name string) (*Model, error) {
 	declared, ok := c.values.Models[name]
 	if !ok {
 		known, err := catalog.Lookup(name)
@@ -63,16 +78,13 @@ func (c *Config) Model(name string) (*Model, error) {
 	m.API = either(declared.API, m.API)
 	m.BaseURL, m.APIKeyEnv, m.APIKeyFile = declared.BaseURL, declared.APIKeyEnv, declared.APIKeyFile
 	m.Window, m.MaxOutput = either(declared.Window, m.Window), declared.MaxOutput
-	m.Images = readsImages(m)
+	m.Images, m.Embeddings = readsImages(m), declared.Embeddings
 	if declared.Images != nil {
 		m.Images = *declared.Images
 	}
 	if declared.Price != nil {
 		m.Price, m.Tiers = *declared.Price, nil
 		m.Free = m.Price == model.Price{}
-	}
-	if m.Withheld = c.withheld[tree.Path{"models", name}.ID()]; m.Withheld != "" {
-		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
 	}
 	return m, nil
 }

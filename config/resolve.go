@@ -38,10 +38,11 @@ type Resolved struct {
 	Buffer    float64 `json:"buffer"`
 	Target    float64 `json:"target"`
 	// MaxContextTokens is the cap in tokens, 0 for none.
-	MaxContextTokens int     `json:"max_context_tokens"`
-	MinGain          float64 `json:"min_gain"`       // percent of the tokens that can be removed
-	MinNewTokens     int     `json:"min_new_tokens"` // since the last condensation
-	MinSize          int     `json:"min_size"`       // tokens, 0 for no minimum
+	MaxContextTokens int         `json:"max_context_tokens"`
+	MinGain          float64     `json:"min_gain"`       // percent of the tokens that can be removed
+	MinNewTokens     int         `json:"min_new_tokens"` // since the last condensation
+	MinSize          int         `json:"min_size"`       // tokens, 0 for no minimum
+	When             policy.When `json:"when,omitzero"`
 	// KeepFirst and KeepUsers are the messages at the beginning and the newest messages of the user that nothing removes or
 	// changes. KeepCalls and KeepErrors are the same for tool calls and failed results.
 	KeepFirst  int    `json:"keep_first"`
@@ -231,6 +232,8 @@ func (c *Config) resolve(profile, mode string, window int) (*Resolved, Errors) {
 	for key, to := range r.amounts() {
 		*to = r.tokens(key)
 	}
+	r.When.MaxMessages, r.When.MaxToolResults, r.When.MaxResultsShare = r.tokens("max_messages"), r.tokens("max_tool_results"), r.percent("max_results_share")
+	r.When.MaxAge, _ = time.ParseDuration(r.text("max_age")) // 0 for none
 	r.KeepFirst, r.KeepUsers = r.tokens("keep_first"), r.tokens("keep_users")
 	r.KeepCalls, _ = r.found["keep_calls"].value.(bool)
 	r.KeepErrors, _ = r.found["keep_errors"].value.(bool)
@@ -314,6 +317,7 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	default:
 		p.Strategy, p.Plugin, p.SHA256 = declared.Strategy, declared.Plugin, strings.ToLower(declared.SHA256)
 		if p.Plugin != "" {
+			p.SHA256 = either(p.SHA256, c.opts.enforced.pin(name))
 			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)
 		}
 		if p.Withheld = c.withheld[tree.Path{"providers", name}.ID()]; p.Withheld != "" {
@@ -385,6 +389,6 @@ func (r *Resolved) Rule() policy.Rule {
 	return policy.Rule{
 		Window: r.Window, MaxOutput: r.MaxOutput, Buffer: r.Buffer, Auto: r.Auto,
 		Threshold: r.Threshold, MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
-		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, Exceptions: r.Exceptions,
+		Target: r.Target, MinGain: r.MinGain, MinNewTokens: r.MinNewTokens, When: r.When, Exceptions: r.Exceptions,
 	}
 }

@@ -38,7 +38,7 @@ serve:
   drain_delay: 7s
   ingest: {lossless: false, max_result: 8k}
   recall: {mcp: false, tool: true, max_size: 10Mi, max_result: 9k}
-  epoch: {target: "30%", cold: false, payback: false, min_size: 5k, risk: 7, boundary: 12}
+  epoch: {target: "30%", cold: false, payback: false, min_size: 5k, risk: 7, prepare: 70}
   modes:
     - {agent: claude-code, system: plan mode, mode: plan}
     - {model: "claude-haiku-*", profile: default}
@@ -58,7 +58,7 @@ func TestServeDefaults(t *testing.T) {
 	want.Compaction.OpenAI = "auto"
 	want.Ingest.Lossless = true
 	want.Recall.MCP, want.Recall.Tool, want.Recall.MaxSize, want.Recall.MaxResult = true, true, 1<<30, 8000
-	want.Epoch.Cold, want.Epoch.Payback = true, true
+	want.Epoch.Cold, want.Epoch.Payback, want.Epoch.Prepare = true, true, 85
 	if diff := cmp.Diff(want, reload(t, opts).Serve()); diff != "" {
 		t.Error(diff)
 	}
@@ -97,7 +97,7 @@ func TestServeValues(t *testing.T) {
 	want.Compaction.OpenAI = "gateway"
 	want.Ingest.MaxResult = 8000
 	want.Recall.Tool, want.Recall.MaxSize, want.Recall.MaxResult = true, 10<<20, 9000
-	want.Epoch.Target, want.Epoch.MinSize, want.Epoch.Risk, want.Epoch.Boundary = 30, 5000, 7, 12
+	want.Epoch.Target, want.Epoch.MinSize, want.Epoch.Risk, want.Epoch.Prepare = 30, 5000, 7, 70
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -158,7 +158,7 @@ func TestServeShown(t *testing.T) {
 	for _, e := range all {
 		keys = append(keys, e.Key)
 	}
-	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.bedrock.sign serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.tls.cert serve.tls.key serve.behind_proxy serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.account serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.epoch.boundary serve.modes" {
+	if got := strings.Join(keys, " "); got != "serve.listen serve.admin.listen serve.upstreams.anthropic serve.upstreams.openai serve.upstreams.gemini serve.bedrock.sign serve.compaction.openai serve.store serve.retention.age serve.retention.size serve.token_env serve.tls.cert serve.tls.key serve.behind_proxy serve.key_file serve.audit serve.limits.requests serve.limits.bytes serve.limits.cost serve.tenants.acme.requests serve.tenants.acme.cost serve.tenants.other serve.observe serve.record serve.account serve.max_body serve.deadline serve.drain serve.drain_delay serve.ingest.lossless serve.ingest.max_result serve.recall.mcp serve.recall.tool serve.recall.max_size serve.recall.max_result serve.epoch.target serve.epoch.cold serve.epoch.payback serve.epoch.min_size serve.epoch.risk serve.epoch.prepare serve.modes" {
 		t.Errorf("got %s", got)
 	}
 	one, err := c.ExplainKey("serve.epoch.target")

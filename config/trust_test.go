@@ -99,7 +99,7 @@ func TestCheckoutMayChooseStrategiesAndNumbers(t *testing.T) {
 			t.Errorf("%s, trusted: %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "threshold: 95\nauto: false\n", "serve: {observe: true, deadline: 30s, epoch: {cold: false, boundary: 9}}\n", "threshold: -1\n"} {
+	for _, text := range []string{"", "threshold: 95\nauto: false\n", "serve: {observe: true, deadline: 30s, epoch: {cold: false}}\n", "threshold: -1\n"} {
 		c, opts := checkout(t, text, "")
 		if _, err := required(opts); len(c.Claims()) > 0 || err != nil {
 			t.Errorf("%s shortens less, and needs trust: %+v %v", text, c.Claims(), err)

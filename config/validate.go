@@ -58,7 +58,7 @@ func (v *validator) validate() {
 	v.serve()
 	v.cycles()
 	v.softErrors()
-	v.numbers()
+	v.forbidden(v.numbers())
 }
 
 func (v *validator) fail(p tree.Path, f *fault) { v.errs = append(v.errs, v.c.errorAt(p, f)) }
@@ -359,8 +359,8 @@ func (v *validator) softErrors() {
 }
 
 // numbers checks the numbers of every profile and every mode, except of those with a fault,
-// whose consequences it would report.
-func (v *validator) numbers() {
+// whose consequences it would report. It returns the others.
+func (v *validator) numbers() (all []*Resolved) {
 	var errs Errors
 	for _, name := range v.c.Profiles() {
 		// A declared profile can be used, the built-in one only as the default.
@@ -368,16 +368,19 @@ func (v *validator) numbers() {
 			r, wrong := v.c.resolve(name, "", 0)
 			errs = append(errs, wrong...)
 			v.suspicious(r)
+			all = append(all, r)
 		}
 	}
 	for _, name := range v.c.Modes() {
 		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
 		if v.isSound(profile) && !v.faulty(tree.Path{"modes", name}) {
-			_, wrong := v.c.resolve(profile, name, 0)
+			r, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)
+			all = append(all, r)
 		}
 	}
 	v.errs = append(v.errs, errs...)
+	return all
 }
 
 // isSound reports whether neither a profile nor one that it extends has a fault.

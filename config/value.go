@@ -39,7 +39,7 @@ func (f *field) scalarValue(n *tree.Node) (any, *fault) {
 	s, ok := n.Value.(string)
 	if !ok {
 		if _, isNumber := number(n.Value); f.kind == kindDuration && isNumber {
-			wrong.suggestion = n.Text + "s"
+			return nil, f.checkDuration(n.Text, wrong)
 		} else if isNumber && f.kind == kindAddress {
 			wrong.suggestion = "127.0.0.1:" + n.Text
 		} else {
@@ -130,8 +130,12 @@ func (f *field) checkDuration(s string, wrong *fault) *fault {
 	if err == nil && d > 0 || slices.Contains(f.enum, s) {
 		return nil
 	}
-	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 0 {
+	v, errNumber := strconv.ParseFloat(s, 64)
+	switch {
+	case errNumber == nil && v > 0:
 		wrong.suggestion = s + "s"
+	case (errNumber == nil && v == 0 || err == nil && d == 0) && len(f.enum) > 0:
+		wrong.suggestion = f.enum[0] // off
 	}
 	return wrong
 }

@@ -23,7 +23,7 @@ func (v Values) layer(opts *Options) (*checker, Errors) {
 		return nil, Errors{{Origin: Origin{Kind: FromProgram}, Problem: syntax.Problem}}
 	}
 	c := newChecker(opts, opts.Dir, func(tree.Position) Origin { return Origin{Kind: FromProgram} })
-	c.check(root)
+	c.check(root, atTop)
 	return c, c.errs
 }
 

@@ -20,6 +20,7 @@ const envPrefix = "CONDENSE_"
 // reservedVariables begin with the prefix but set no value.
 var reservedVariables = []string{
 	pathVariable,
+	policyVariable,
 	"CONDENSE_TOKEN",         // the usual variable for serve.token_env
 	"CONDENSE_RECALL",        // what wrap gives Codex, whose commands may run the program
 	"CONDENSE_STATUSLINE",    // what wrap gives plugins that run the program
@@ -194,7 +195,7 @@ func checkVariables(vars []variable, s spelling, k OriginKind, merged map[string
 		} else if root, wrong := treeOf(v, s, merged); wrong != nil {
 			c.fail(tree.Position{}, nil, wrong)
 		} else {
-			c.check(root)
+			c.check(root, atTop)
 		}
 		all.errs = append(all.errs, c.errs...)
 		all.soft = append(all.soft, c.soft...)

@@ -230,7 +230,7 @@ func (w *Watcher) look() snapshot {
 	h := sha256.New()
 	files, errs := find(&w.opts, environment(w.opts.Env))
 	fmt.Fprintf(h, "%d %v\n", len(files), errs)
-	for _, file := range files {
+	for _, file := range append(files, policyFiles(machinePolicy(), w.opts.Env)...) {
 		text, err := disk.ReadFile(file, tree.MaxFile)
 		fmt.Fprintf(h, "%q %v %d\n", file, err, len(text))
 		h.Write(text)

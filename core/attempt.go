@@ -25,6 +25,7 @@ const (
 	OutcomeRejected     Outcome = "rejected"     // breaks a rule; dropped
 	OutcomeFailed       Outcome = "failed"       // error, panic or no answer in time
 	OutcomeSkipped      Outcome = "skipped"      // not asked, or it could not work
+	OutcomeLater        Outcome = "later"        // it wants to wait; the chain ends, and nothing is condensed
 )
 
 // An Attempt is a call of one provider of a [Chain]. Tokens are the host's count of the whole
@@ -41,17 +42,17 @@ type Attempt struct {
 	Err          error         `json:"-"`               // why it failed or was rejected
 }
 
-// attempt asks one provider to continue the work of earlier ones. The messages are nil unless they are to be used.
-func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, []Message) {
+// attempt asks one provider to continue the work of earlier ones. The result is nil unless it is to be used.
+func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, *Result) {
 	work := *req
-	work.Messages = state.Messages
+	work.Messages, work.State, work.States = state.Messages, req.States[p.Name], nil
 	start := c.opts.Now()
 	res, err := c.ask(ctx, p, work.Clone())
 	att := Attempt{Provider: p.Name, Duration: c.opts.Now().Sub(start), TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter}
 	if res != nil {
 		att.Usage, att.Steps = plausible(res.Usage), res.Steps
 	}
-	fail := func(o Outcome, err error) (Attempt, []Message) {
+	fail := func(o Outcome, err error) (Attempt, *Result) {
 		att.Outcome, att.Reason, att.Err = o, reason(err), err
 		return att, nil
 	}
@@ -60,6 +61,9 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		return fail(OutcomeSkipped, err)
 	case undeclared(err):
 		return fail(OutcomeRejected, err)
+	case err == nil && res != nil && len(res.State) > MaxState:
+		err = fmt.Errorf("a state of %s bytes, more than %s", size.Group(len(res.State)), size.Group(MaxState))
+		fallthrough
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
@@ -81,6 +85,12 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		}
 	}
 	switch {
+	case !changed && res.Later != "":
+		att.Outcome, att.Reason = OutcomeLater, reason(errors.New(res.Later))
+		if !req.MayWait || req.Tokens() > req.Budget.Limit {
+			att.Outcome, att.Reason = OutcomeSkipped, "the conversation cannot wait, as it wishes: "+att.Reason
+		}
+		return att, nil
 	case !changed:
 		att.Outcome, att.Reason = OutcomeNoOp, "nothing changed"
 		if state.TokensAfter <= req.Budget.Target {
@@ -94,7 +104,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		att.Outcome = OutcomeApplied
 	}
 	att.TokensAfter = tokens
-	return att, messages
+	return att, &Result{Messages: messages, State: res.State}
 }
 
 // owned returns a copy of a result, which its provider cannot change after the check.
@@ -103,7 +113,8 @@ func owned(res *Result) *Result {
 		return nil
 	}
 	c := *res
-	c.Messages = (&Request{Messages: res.Messages}).Clone().Messages
+	own := (&Request{Messages: res.Messages, State: res.State}).Clone()
+	c.Messages, c.State = own.Messages, own.State
 	return &c
 }
 
@@ -247,20 +258,4 @@ type panicError struct {
 }
 
 // Error returns the panic's value and position.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, e.where()) }
-
-// where returns the line that panicked: the first frame below the runtime's.
-func (e *panicError) where() string {
-	lines := strings.Split(string(e.stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			file := strings.TrimSpace(lines[i+3])
-			if j := strings.LastIndex(file, "/"); j >= 0 {
-				file = file[j+1:]
-			}
-			file, _, _ = strings.Cut(file, " ")
-			return " at " + file
-		}
-	}
-	return ""
-}
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v%s", e.value, plain.Where(e.stack)) }

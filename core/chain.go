@@ -2,8 +2,10 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -101,7 +103,10 @@ type ChainResult struct {
 	TokensBefore int       // in the scope of the budget, as are all tokens here
 	TokensAfter  int
 	Usage        Usage
-	Attempts     []Attempt // one for every provider, in order; a second one of the last if it started over
+	Later        string // why nothing was condensed yet, if a provider wants to wait
+	// States are those of the results that Messages are made of, by provider.
+	States   map[string][]byte
+	Attempts []Attempt // one for every provider, in order; a second one of the last if it started over
 }
 
 // Run asks the providers in order. The first valid result that is on target ends the search. A valid result that
@@ -134,11 +139,16 @@ func (c *Chain) Run(ctx context.Context, req *Request) (*ChainResult, error) {
 // contributed and some failed, the error is theirs; it wraps [ErrUnavailable] if none of them could work. The steps
 // are the providers' steps, each group after a step that reports the attempt.
 func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
-	out, _, err := c.run(ctx, req)
+	nested := *req
+	_ = json.Unmarshal(req.State, &nested.States) // it is this chain's own, or none
+	out, _, err := c.run(ctx, &nested)
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Messages: slices.Clone(out.Messages), Usage: out.Usage}
+	res := &Result{Messages: slices.Clone(out.Messages), Usage: out.Usage, Later: out.Later}
+	if len(out.States) > 0 {
+		res.State, _ = json.Marshal(merged(nested.States, out.States)) // cannot fail
+	}
 	known := finder(req.Messages)
 	for i := range res.Messages {
 		if m := &res.Messages[i]; known(m.ID) < 0 {
@@ -199,7 +209,11 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 		if err != nil {
 			return nil, false, err
 		}
-		onTarget = att.Outcome == OutcomeApplied
+		if att.Outcome == OutcomeLater {
+			out.Messages, out.TokensAfter, out.Provider, out.States, out.Later = req.Messages, out.TokensBefore, "", nil, att.Reason
+			stacked = false
+		}
+		onTarget = att.Outcome == OutcomeApplied || out.Later != ""
 	}
 	return out, stacked, nil
 }
@@ -218,7 +232,7 @@ func (c *Chain) turn(ctx context.Context, p *NamedProvider, req *Request, out *C
 	if c.opts.Asking != nil {
 		c.opts.Asking(p.Name)
 	}
-	att, messages := c.attempt(ctx, p, req, out)
+	att, res := c.attempt(ctx, p, req, out)
 	out.Attempts = append(out.Attempts, att)
 	out.Usage = out.Usage.Add(att.Usage)
 	if c.opts.Asked != nil {
@@ -227,10 +241,22 @@ func (c *Chain) turn(ctx context.Context, p *NamedProvider, req *Request, out *C
 	if ctx.Err() != nil {
 		return att, fmt.Errorf("condense with %s: %w", p.Name, ended(ctx))
 	}
-	if messages != nil {
-		out.Messages, out.TokensAfter, out.Provider = messages, att.TokensAfter, p.Name
+	if res == nil {
+		return att, nil
+	}
+	out.Messages, out.TokensAfter, out.Provider = res.Messages, att.TokensAfter, p.Name
+	if len(res.State) > 0 {
+		out.States = merged(out.States, map[string][]byte{p.Name: res.State})
 	}
 	return att, nil
+}
+
+// merged returns the states of a, and those of b in place of a's.
+func merged(a, b map[string][]byte) map[string][]byte {
+	all := map[string][]byte{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
 }
 
 // startOver asks the last provider again if the conversation is still above its limit, with the original messages:
@@ -240,11 +266,12 @@ func (c *Chain) startOver(ctx context.Context, req *Request, out *ChainResult) e
 	if last.Outcome == OutcomeFailed || last.Outcome == OutcomeSkipped {
 		return nil
 	}
-	alone := &ChainResult{Messages: req.Messages, TokensAfter: out.TokensBefore, Attempts: out.Attempts, Usage: out.Usage}
-	_, err := c.turn(ctx, &c.providers[len(c.providers)-1], req, alone)
+	alone := *out
+	alone.Messages, alone.TokensAfter, alone.Provider, alone.States = req.Messages, out.TokensBefore, "", nil
+	_, err := c.turn(ctx, &c.providers[len(c.providers)-1], req, &alone)
 	out.Attempts, out.Usage = alone.Attempts, alone.Usage
 	if err == nil && alone.TokensAfter < out.TokensAfter {
-		out.Messages, out.TokensAfter, out.Provider = alone.Messages, alone.TokensAfter, alone.Provider
+		*out = alone
 	}
 	return err
 }
@@ -279,17 +306,18 @@ func checkRequest(req *Request) error {
 	if b := req.Budget; b.Target > b.Limit {
 		return fmt.Errorf("%w: target of %d tokens above the limit of %d", ErrInvalidRequest, b.Target, b.Limit)
 	}
-	ids := newIDSet(req.Messages)
+	ids := make(map[string]bool, len(req.Messages))
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.ID == "":
 			return fmt.Errorf("%w: message %d has no ID", ErrInvalidRequest, i)
-		case !ids.add(i):
+		case ids[m.ID]:
 			return fmt.Errorf("%w: message %d has the ID %q of an earlier one", ErrInvalidRequest, i, m.ID)
 		case m.Tokens <= 0:
 			return fmt.Errorf("%w: message %s is not measured", ErrInvalidRequest, m.ID)
 		}
+		ids[m.ID] = true
 		for j, p := range m.Parts {
 			if fault := invalidPart(p, true); fault != "" {
 				return fmt.Errorf("%w: message %s: part %d: %s", ErrInvalidRequest, m.ID, j, fault)

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -280,13 +279,11 @@ func ends(s string, keep int) (head, tail string) {
 // require.
 func (p *pieces) cutArgs(args string, n, size int) string {
 	wrap := func(s string) string {
-		var b strings.Builder
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(map[string]string{"shortened": s}); err != nil {
+		text, err := marshal(map[string]string{"shortened": s})
+		if err != nil {
 			return "{}"
 		}
-		return strings.TrimSuffix(b.String(), "\n")
+		return string(text)
 	}
 	// Escaping the quotes once more costs tokens.
 	for budget := size; budget > 16; budget /= 2 {

@@ -3,7 +3,6 @@ package core
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 )
 
 // An Edit records the changes of a condensation by message ID. It does not name unchanged messages, so it is small;
@@ -194,35 +193,3 @@ func finder(messages []Message) func(id string) int {
 
 // maxDetours is the number of full scans that cost no more than building an index.
 const maxDetours = 8
-
-// An idSet holds IDs of messages. It is a table of their indices by hash, which for long
-// conversations takes a third of the time and memory of a map.
-type idSet struct {
-	messages []Message
-	seed     maphash.Seed
-	slots    []int32 // indices, plus one; empty ones are 0
-}
-
-// newIDSet returns an empty set with room for all the messages.
-func newIDSet(messages []Message) *idSet {
-	size := 16
-	for size < 2*len(messages) {
-		size *= 2
-	}
-	return &idSet{messages, maphash.MakeSeed(), make([]int32, size)}
-}
-
-// add adds the ID of message i; false if it was there.
-func (s *idSet) add(i int) bool {
-	id := s.messages[i].ID
-	mask := uint64(len(s.slots) - 1)
-	for at := maphash.String(s.seed, id) & mask; ; at = (at + 1) & mask {
-		switch j := s.slots[at]; {
-		case j == 0:
-			s.slots[at] = int32(i + 1)
-			return true
-		case s.messages[j-1].ID == id:
-			return false
-		}
-	}
-}

@@ -37,20 +37,3 @@ func TestFinder(t *testing.T) {
 		}
 	})
 }
-
-// TestIDSet compares with a map.
-func TestIDSet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		messages := make([]Message, rapid.IntRange(0, 100).Draw(t, "messages"))
-		ids := rapid.SampledFrom([]int{2, 50, 10_000}).Draw(t, "ids")
-		set, seen := newIDSet(messages), map[string]bool{}
-		for i := range messages {
-			id := strconv.Itoa(rapid.IntRange(1, ids).Draw(t, "id"))
-			messages[i].ID = id
-			if got, want := set.add(i), !seen[id]; got != want {
-				t.Fatalf("message %d, ID %s: got %v, want %v", i, id, got, want)
-			}
-			seen[id] = true
-		}
-	})
-}

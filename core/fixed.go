@@ -156,12 +156,7 @@ func TotalTokens(messages []Message) int {
 }
 
 func anyPinned(messages []Message) bool {
-	for i := range messages {
-		if m := &messages[i]; m.Protected || m.Role == RoleSystem {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(messages, func(m Message) bool { return m.Protected || m.Role == RoleSystem })
 }
 
 // openTurn returns the index of the first message of an unfinished turn; the number of
@@ -273,10 +268,5 @@ func asks(m *Message) bool {
 
 // isMedia reports whether p is content of a message that is no text.
 func isMedia(p Part) bool {
-	switch p.(type) {
-	case Image, Opaque:
-		return true
-	case Text, ToolCall, ToolResult, Reasoning:
-	}
-	return false
+	return is[Image](p) || is[Opaque](p)
 }

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
 // A Span is a run of messages, from index Start up to but not including End.
 type Span struct{ Start, End int }
@@ -15,19 +12,13 @@ type Span struct{ Start, End int }
 // The cost is linear.
 func Groups(messages []Message) []Span {
 	reach := make([]int, len(messages)) // the last message that must stay with this one
-	var open openCalls
-	for i := range messages {
+	for i := range reach {
 		reach[i] = i
-		for _, p := range messages[i].Parts {
-			switch p := p.(type) {
-			case ToolCall:
-				open.call(p.ID, i)
-			case ToolResult:
-				if call, ok := open.result(p.CallID); ok {
-					reach[call] = i
-				}
-			case Text, Image, Reasoning, Opaque:
-			}
+	}
+	p := pairUp(messages)
+	for k := range p.uses {
+		if u := &p.uses[k]; u.result && u.partner >= 0 {
+			reach[p.uses[u.partner].message] = u.message
 		}
 	}
 	n := 0
@@ -101,10 +92,8 @@ func pairUp(messages []Message) *pairing {
 	n := 0
 	for i := range messages {
 		for _, part := range messages[i].Parts {
-			switch part.(type) {
-			case ToolCall, ToolResult:
+			if is[ToolCall](part) || is[ToolResult](part) {
 				n++
-			case Text, Image, Reasoning, Opaque:
 			}
 		}
 	}
@@ -147,15 +136,15 @@ func (p *pairing) pending(messages []Message) []int {
 func waiting(messages []Message) int {
 	i := max(0, len(messages)-1)
 	for ; i > 0; i-- {
-		if messages[i].Role != RoleAssistant && !slices.ContainsFunc(messages[i].Parts, isResult) {
+		if messages[i].Role != RoleAssistant && !slices.ContainsFunc(messages[i].Parts, is[ToolResult]) {
 			break
 		}
 	}
 	return i
 }
 
-func isResult(p Part) bool {
-	_, ok := p.(ToolResult)
+func is[T Part](p Part) bool {
+	_, ok := p.(T)
 	return ok
 }
 
@@ -163,38 +152,15 @@ func isResult(p Part) bool {
 // are still to come. They may be rewritten but not hidden. The cost is linear; only the
 // unfinished turn is read if it has no calls.
 func Pending(messages []Message) []int {
-	start := waiting(messages)
-	if !slices.ContainsFunc(messages[start:], hasCall) {
+	if !slices.ContainsFunc(messages[waiting(messages):], func(m Message) bool { return slices.ContainsFunc(m.Parts, is[ToolCall]) }) {
 		return nil
 	}
-	// Earlier messages matter too: a result may answer an older call with the same ID.
-	var open openCalls
-	for i := range messages {
-		for _, part := range messages[i].Parts {
-			switch part := part.(type) {
-			case ToolCall:
-				open.call(part.ID, i)
-			case ToolResult:
-				open.result(part.CallID)
-			case Text, Image, Reasoning, Opaque:
-			}
-		}
-	}
 	var at []int
-	for i := range open.keys() {
-		if i >= start {
-			at = append(at, i)
-		}
+	p := pairUp(messages) // earlier messages matter too: a result may answer an older call with the same ID
+	for _, k := range p.pending(messages) {
+		at = append(at, p.uses[k].message)
 	}
-	slices.Sort(at)
 	return slices.Compact(at)
-}
-
-func hasCall(m Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p Part) bool {
-		_, ok := p.(ToolCall)
-		return ok
-	})
 }
 
 // openCalls are the tool calls of a conversation, read from its beginning, that have no
@@ -205,97 +171,47 @@ func hasCall(m Message) bool {
 // than a hash is computed; a map is made only for more.
 type openCalls struct {
 	few  []openCall // oldest first; unused once there is a map
-	many map[string]queue
-	more []openCall // other queues' calls
+	many map[string][]int
 }
 
 type openCall struct {
-	id   string
-	key  int // chosen by the caller
-	next int // in a queue: index of the next call with this ID
+	id  string
+	key int // chosen by the caller
 }
-
-// A queue holds the indices of the oldest and the newest call with an ID.
-type queue struct{ first, last int }
 
 // maxFew is how many calls are searched one by one.
 const maxFew = 16
 
 // call adds a call.
 func (o *openCalls) call(id string, key int) {
-	if o.many != nil {
-		o.enqueue(id, key)
+	if o.many == nil && len(o.few) < maxFew {
+		o.few = append(o.few, openCall{id, key})
 		return
 	}
-	if len(o.few) < maxFew {
-		o.few = append(o.few, openCall{id: id, key: key})
-		return
+	if o.many == nil {
+		o.many = make(map[string][]int, 2*maxFew)
+		for _, c := range o.few {
+			o.many[c.id] = append(o.many[c.id], c.key)
+		}
 	}
-	o.many = make(map[string]queue, 2*maxFew)
-	for _, c := range o.few {
-		o.enqueue(c.id, c.key)
-	}
-	o.enqueue(id, key)
-}
-
-func (o *openCalls) enqueue(id string, key int) {
-	at := len(o.more)
-	o.more = append(o.more, openCall{id: id, key: key})
-	q, ok := o.many[id]
-	if ok {
-		o.more[q.last].next = at
-	} else {
-		q.first = at
-	}
-	q.last = at
-	o.many[id] = q
+	o.many[id] = append(o.many[id], key)
 }
 
 // result removes the call that a result answers and returns its key; false if none is open.
 func (o *openCalls) result(id string) (key int, ok bool) {
 	if o.many == nil {
-		for i := range o.few {
-			if o.few[i].id == id {
-				key = o.few[i].key
-				o.few = append(o.few[:i], o.few[i+1:]...)
-				return key, true
-			}
+		i := slices.IndexFunc(o.few, func(c openCall) bool { return c.id == id })
+		if i < 0 {
+			return 0, false
 		}
+		key = o.few[i].key
+		o.few = slices.Delete(o.few, i, i+1)
+		return key, true
+	}
+	keys := o.many[id]
+	if len(keys) == 0 {
 		return 0, false
 	}
-	q, ok := o.many[id]
-	if !ok {
-		return 0, false
-	}
-	c := &o.more[q.first]
-	if q.first == q.last {
-		delete(o.many, id)
-	} else {
-		o.many[id] = queue{c.next, q.last}
-	}
-	return c.key, true
-}
-
-// keys returns the keys of the calls that are open, in no order.
-func (o *openCalls) keys() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		if o.many == nil {
-			for i := range o.few {
-				if !yield(o.few[i].key) {
-					return
-				}
-			}
-			return
-		}
-		for _, q := range o.many {
-			for at := q.first; ; at = o.more[at].next {
-				if !yield(o.more[at].key) {
-					return
-				}
-				if at == q.last {
-					break
-				}
-			}
-		}
-	}
+	o.many[id] = keys[1:]
+	return keys[0], true
 }

@@ -37,11 +37,20 @@ func (f ProviderFunc) Condense(ctx context.Context, req *Request) (*Result, erro
 type Result struct {
 	// Messages replace the messages of the request, oldest first. See the package comment for the meaning of IDs.
 	Messages []Message
+	// State comes back in the next request about the conversation, [Request.State], if this result is applied, and is undone with it. It
+	// has at most [MaxState] bytes; empty leaves the state as it was.
+	State []byte
+	// Later is why it is better not to condense yet, in a line, with the messages unchanged: "a task is half done". If the request may
+	// wait, nothing is condensed, and the provider is asked again once the conversation has grown; else the next provider is asked.
+	Later string
 	// Usage is the provider's use of models.
 	Usage Usage
 	// Steps describe the provider's work, for reports; optional and unchecked.
 	Steps []Step
 }
+
+// MaxState is the most bytes that a state may have.
+const MaxState = 64 << 10
 
 // A Step is part of a provider's report about its work, with its own numbers.
 type Step struct {

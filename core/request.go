@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"slices"
 )
 
@@ -44,6 +45,14 @@ type Request struct {
 	Model string // for which the conversation is, as the configuration names it; empty if unknown
 	Price Price  // of its tokens; zero if unknown
 	Host  string // name and version of the host of a plugin; empty in a provider that is compiled in
+	// Conversation names the conversation, the same in every request about it, and says nothing else of it; empty if unknown.
+	Conversation string
+	// State is the [Result.State] of the provider's newest result that is applied in the conversation; nil if there is none.
+	State []byte
+	// States are those of the providers of a [Chain], by name. It gives each only its own, as State.
+	States map[string][]byte
+	// MayWait says that [Result.Later] is an answer: the conversation is below its limit, and nobody asked for the condensation.
+	MayWait bool
 	// Instructions are the user's instructions for this condensation.
 	Instructions string
 	// Originals is the path, as the agent would open it, of the file in which the agent can read hidden and rewritten
@@ -55,6 +64,9 @@ type Request struct {
 	// Typed returns the texts in a message of the user that the user typed, in order, without those that the agent's
 	// program put there; if it is nil, the user typed all of them. It is not known in a plugin.
 	Typed func(m *Message) []string
+	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
+	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.
+	Hidden func(ids ...string) ([]Message, error)
 	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
 	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.
@@ -109,7 +121,7 @@ func (r *Request) Clone() *Request {
 		m.Parts, free = copyParts(m.Parts, free)
 		m.Source = nil
 	}
-	c.FilesRead = append([]string(nil), r.FilesRead...)
+	c.FilesRead, c.State = append([]string(nil), r.FilesRead...), bytes.Clone(r.State)
 	return &c
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -312,9 +313,7 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	expected := float64(p.tokens)*price.read + float64(n.question)*price.input + float64(n.most)*price.output
 	r.paid(cost, 0)
 	r.g.stats.Add(func(s *Stats) {
-		if s.Accounts == nil {
-			s.Accounts = &Accounts{}
-		}
+		s.Accounts = cmp.Or(s.Accounts, &Accounts{})
 		sum := s.Accounts
 		sum.Asked++
 		if err != nil {

@@ -271,13 +271,10 @@ func (r *request) isProtected(raw []byte) bool {
 	if err != nil {
 		return true
 	}
-	for _, m := range doc.Journal.View() {
+	return slices.ContainsFunc(doc.Journal.View(), func(m core.Message) bool {
 		said := messages.Text(m.Parts)
-		if slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) }) {
-			return true
-		}
-	}
-	return false
+		return slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) })
+	})
 }
 
 // describe updates the conversation's description, before its state is stored.
@@ -292,7 +289,7 @@ func (p *plan) describe() {
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = p.req.from.agent.Name, cmp.Or(p.req.limits.mode,
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
-	a.Missing = p.req.missing()
+	a.Missing, a.Parts = p.req.missing(), p.state.Parts(p.req.parsed)
 	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
 	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers

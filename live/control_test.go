@@ -251,6 +251,53 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 	}
 }
 
+// Each epoch of a conversation is told as what went and what stands for it, also after later ones; and the list says what a request is
+// made of. Nobody but its user is shown a text.
+func TestEpochsAtTheAdminAddress(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(90, 2200, nil)}, recalls(claude("s1")), func(o *live.Options) { o.Access.Orders, o.Epoch.Target = orders, 20 })
+	p.begin(t)
+	p.untilEpoch(t, 3)
+	admin, c := adminOf(t, p.Gateway), only(t, p.Controller())
+	sum := 0
+	for _, n := range c.Parts {
+		sum += n
+	}
+	if c.Parts["condensed"] == 0 || c.Parts["system"] == 0 || c.Parts["tools"] == 0 || sum < c.Size*9/10 || sum > c.Size*11/10 {
+		t.Errorf("of %d tokens the parts are %v", c.Size, c.Parts)
+	}
+	last := 0
+	for i, e := range p.Stats().Epochs {
+		path := admin + "/condense/live/" + c.ID + "/epochs/" + e.Time.Format(time.RFC3339Nano)
+		if res, text := send(t, http.MethodGet, path, nil, nil); res.StatusCode != http.StatusForbidden || strings.Contains(string(text), "messages") {
+			t.Fatalf("a stranger gets %d %s", res.StatusCode, text)
+		}
+		res, text := send(t, http.MethodGet, path, map[string]string{"X-Condense-Token": orders}, nil)
+		var v control.View
+		if err := json.Unmarshal(text, &v); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("epoch %d: %d %s", i+1, res.StatusCode, text)
+		}
+		went, stands, first := 0, 0, 0
+		for _, m := range v.Messages {
+			switch {
+			case m.Hidden && m.Number > 0:
+				went, first = went+1, cmp.Or(first, m.Number)
+			case m.Condensed && !m.Hidden:
+				stands++
+			}
+		}
+		if went == 0 || stands == 0 || first <= last || v.Hidden <= last {
+			t.Errorf("epoch %d hid %d messages, from %d, with %d in their place; the one before it had %d", i+1, went, first, stands, last)
+		}
+		last = v.Hidden
+	}
+	for path, want := range map[string]int{"2026-01-02T03:04:05Z": http.StatusNotFound, "yesterday": http.StatusNotFound} {
+		if res, text := send(t, http.MethodGet, admin+"/condense/live/"+c.ID+"/epochs/"+path, map[string]string{"X-Condense-Token": orders}, nil); res.StatusCode != want {
+			t.Errorf("%s: %d %s", path, res.StatusCode, text)
+		}
+	}
+}
+
 // If everything is protected, the vendor's own words reach the agent, and with less protected it goes on.
 func TestTooMuchIsProtected(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/live/internal/telemetry"
 )
@@ -213,7 +212,11 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 		p.prepare(o.decision, job.Whole, o.overflow)
 		return nil, nil
 	case err != nil:
-		p.req.lease.Tried(p.req.limits.policy.RetryAfter(p.tokens))
+		until := p.req.limits.policy.RetryAfter(p.tokens)
+		if errors.Is(err, job.ErrLater) {
+			until = p.req.limits.policy.LaterAfter(p.tokens)
+		}
+		p.req.lease.Tried(until)
 		if errors.Is(err, job.ErrNotDue) {
 			return nil, nil
 		}
@@ -240,7 +243,7 @@ func (p *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) 
 
 // frozenBy returns the state of the epoch that begins with condensation p; nil if it cannot begin with this request.
 func (p *plan) frozenBy(made *job.Prepared, o *occasion) (*lineage.State, error) {
-	c := lineage.Condensed{Basis: made.Basis, After: made.After, Forced: o.forced(), Decision: o.decision}
+	c := lineage.Condensed{Basis: made.Basis, After: made.After, States: made.States, Forced: o.forced(), Decision: o.decision}
 	next, err := p.state.Freeze(p.req.parsed, p.req.rolling, c, p.req.in.start)
 	switch {
 	case err == nil:
@@ -305,26 +308,9 @@ func (p *plan) facts(overflow bool) epoch.Facts {
 func (p *plan) due(ctx context.Context, overflow bool) epoch.Decision {
 	f := p.facts(overflow)
 	d := epoch.Decide(f, p.req.limits.policy)
-	if d.Wait.ForWork() {
-		f.Boundary, f.Failed = p.progress()
-		d = epoch.Decide(f, p.req.limits.policy)
-	}
-	p.state.Await(&d)
 	p.awaits = d.Wait
 	p.req.s.Reports.Logger.DebugContext(ctx, "decision", "facts", f, "policy", p.req.limits.policy, "decision", d)
 	return d
-}
-
-// progress says where the newest messages stand in the work. Messages that cannot be read are a boundary: nothing waits
-// for them.
-func (p *plan) progress() (boundary, failed bool) {
-	newest := p.req.parsed.Messages[lineage.Newest(p.req.parsed.Messages, epoch.Look):]
-	doc, err := messages.Read(p.req.parsed.API, messages.Raw(newest))
-	if err != nil {
-		return true, false
-	}
-	at := epoch.ProgressOf(doc.Journal.View())
-	return at.Boundary != epoch.NoBoundary, at.Failed != ""
 }
 
 // announce counts an epoch and logs it.

@@ -21,13 +21,15 @@ import (
 
 // recalled counts pieces recalled in the conversation of key. id is the ID of its record; empty if unknown.
 func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, bytes int) {
-	var kinds []Recalled
+	var kinds, named []Recalled
 	for i := range pieces {
 		what := pieces[i].What
 		kinds = append(kinds, Recalled{
 			What: strings.ToValidUTF8(what[:min(len(what), library.LongestTag)], ""),
 			Pass: g.passes.Get(pieces[i].Handle), Count: 1,
 		})
+		named = append(named, kinds[i])
+		named[i].Handle = pieces[i].Handle
 	}
 	if len(kinds) > 0 {
 		kinds[0].Tokens = bytes / count.BytesPerToken
@@ -40,7 +42,7 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	if w := g.current.Load().Reports.Watch; w != nil {
 		if s := recordOf(g.life, g.store, key, id); s.State != nil {
 			g.watched(func() {
-				w.Later(s.Conversation, began(s.State), Finding{Recalled: bytes / count.BytesPerToken})
+				w.Later(s.Conversation, began(s.State), Finding{Recalled: bytes / count.BytesPerToken, Pieces: named})
 			})
 		}
 	}

@@ -612,18 +612,27 @@ func (s *brokenStore) Keep(ctx context.Context, r *store.Record, k *store.Kept, 
 	return s.Store.Keep(ctx, r, k, maxBytes)
 }
 
-// A chain that asks a model works next to the requests: none of them waits for it.
+// A chain that asks a model works next to the requests: none of them waits for it. It begins at the share of the size that is set.
 func TestModelsWorkInTheBackground(t *testing.T) {
+	usual, soon := modelAt(t, 0), modelAt(t, 30)
+	if soon > usual/2 || soon < 3*usual/10 {
+		t.Errorf("the model was asked with %d tokens at 30 percent, with %d at the usual 85", soon, usual)
+	}
+}
+
+// modelAt plays until an epoch that a model has made begins, and returns the size at which it was asked.
+func modelAt(t *testing.T, prepare float64) (size int) {
+	t.Helper()
 	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(200, 1500, nil)})
 	v := httptest.NewServer(vendor)
 	defer v.Close()
 	hold := make(chan struct{})
-	asked := make(chan struct{}, 100)
+	asked := make(chan int, 100)
 	o := withWindow(window)
 	o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
 		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
 			return &asking{func(ctx context.Context, r *core.Request) (*core.Result, error) {
-				asked <- struct{}{}
+				asked <- r.Tokens()
 				select {
 				case <-hold:
 				case <-ctx.Done():
@@ -634,7 +643,7 @@ func TestModelsWorkInTheBackground(t *testing.T) {
 			}}, nil
 		})}
 	o.Values.Chain = []string{"faulty"}
-	g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.IgnorePayback = true })
+	g, s := serveWith(t, v.URL, o, func(o *live.Options) { o.Epoch.IgnorePayback, o.Epoch.Prepare = true, prepare })
 	c := claude("s")
 	c.URL = s.URL
 	p := &play{Gateway: g, vendor: vendor, server: s, client: &c}
@@ -658,6 +667,7 @@ func TestModelsWorkInTheBackground(t *testing.T) {
 	for _, r := range vendor.Refusals() {
 		t.Errorf("refused: %s: %s", r.Rule, r.Error)
 	}
+	return <-asked
 }
 
 // When the vendor would refuse the request, it waits for the model that is at work, and what that has made is sent.

@@ -270,7 +270,7 @@ func leak(t *testing.T, address string, key []byte) (credentials []string, found
 		return string(body)
 	}
 	found["/metrics"] = at("/metrics")
-	seen := map[string]bool{"/condense/": false, "/condense/status": false}
+	seen := map[string]bool{"/condense/": false, "/condense/status": false, "/condense/data": false, "/condense/live": false}
 	for more := true; more; {
 		more = false
 		for path, done := range seen {

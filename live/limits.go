@@ -150,7 +150,6 @@ func (r *request) own() agents.Limit {
 // over returns the policy of a profile with the gateway's options applied.
 func (o *EpochOptions) over(p epoch.Policy) epoch.Policy {
 	p.Target, p.MinSize, p.Risk = cmp.Or(o.Target, p.Target), o.MinSize, o.Risk/100
-	p.Patience = o.Patience
 	p.IgnoreCold, p.IgnorePayback = p.IgnoreCold || o.IgnoreCold, p.IgnorePayback || o.IgnorePayback
 	return p
 }
@@ -229,10 +228,7 @@ func (s *settings) choose(t *target, agent string, r *wire.Request) profileKey {
 // inSystem reports whether a phrase is in the system prompt or in a system message.
 func inSystem(r *wire.Request, phrase string) bool {
 	raw := escaped(phrase)
-	if bytes.Contains(r.System, raw) {
-		return true
-	}
-	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
+	return bytes.Contains(r.System, raw) || slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
 		return (m.Role == "system" || m.Role == "developer") && bytes.Contains(m.Raw, raw)
 	})
 }

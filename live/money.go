@@ -28,16 +28,21 @@ func (e *exchange) count(a wire.Answer) {
 	if a.Input == 0 {
 		return
 	}
-	received, sent := a.Input, a.Input
+	received, sent, alone := a.Input, a.Input, a.Input
 	switch {
 	case e.req.lease == nil || !e.plan.altered || e.plan.ours == 0:
 	case e.req.s.Observe: // the vendor has received the original
 		sent = int(float64(a.Input) * float64(e.plan.ours) / float64(e.plan.original))
 	default:
-		received = e.req.accepted(int(float64(a.Input)*float64(e.plan.original)/float64(e.plan.ours)), sent)
+		history := int(float64(a.Input) * float64(e.plan.original) / float64(e.plan.ours))
+		received = e.req.accepted(history, sent)
+		alone = received
+		if n, own := e.req.from.agent.Alone(e.req.parsed.Model, e.req.limits.policy.Window, history); own {
+			alone = n
+		}
 	}
 	paid, known := e.req.cost(a)
-	e.bill(a, bill{received, sent, paid, e.saved(a, received, sent, paid), known, estimated, false})
+	e.bill(a, bill{received, sent, paid, e.saved(a, alone, sent, paid), known, estimated, false})
 }
 
 // refusedWith returns a vendor's error for people.
@@ -51,7 +56,8 @@ func refusedWith(status int, a wire.Answer) job.Cause {
 }
 
 // accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
-// more, and at least sent, the tokens actually sent. Savings are measured against it.
+// more, and at least sent, the tokens actually sent. Saved tokens are measured against it, and saved money too if it is not known
+// how the agent condenses by itself ([agents.Agent.Alone]).
 func (r *request) accepted(history, sent int) int {
 	return max(sent, min(history, r.limits.policy.Window))
 }

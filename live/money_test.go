@@ -196,6 +196,29 @@ func TestTokensSavedAreThoseOfAWindow(t *testing.T) {
 	}
 }
 
+// Money is compared with the agent's own compaction where it is known, and tokens with the window.
+func TestMoneyAgainstOwnCompaction(t *testing.T) {
+	testkit.Slow(t)
+	var seen [2]live.Stats
+	for i, agent := range []string{"mine/1", "claude-cli/2.1.330"} {
+		c := claude("s")
+		c.Header = http.Header{"User-Agent": {agent}}
+		p := &play{vendor: upstream.New(upstream.Options{Window: 120_000, Script: upstream.Loop(70, 10_000, nil)}), client: &c}
+		p.serve(t, withWindow(120_000), nil)
+		if _, err := p.client.Say(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		seen[i] = p.Stats()
+	}
+	unknown, known := seen[0], seen[1]
+	if unknown.EpochCount == 0 || known.EpochCount == 0 || unknown.Saved == 0 {
+		t.Fatalf("%+v\n%+v", unknown, known)
+	}
+	if known.Saved >= unknown.Saved || known.Tokens.Saved < unknown.Tokens.Saved/2 {
+		t.Errorf("saved $%.3f next to own compaction, $%.3f next to the window; tokens %+v, %+v", known.Saved, unknown.Saved, known.Tokens, unknown.Tokens)
+	}
+}
+
 // What is only observed is in no number of what was done, on the pages of a gateway or in its metrics.
 func TestObservedIsHypothetical(t *testing.T) {
 	var m *meter

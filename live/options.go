@@ -214,10 +214,9 @@ type EpochOptions struct {
 	// Risk limits the loss if the conversation ended right after an epoch that pays for itself only later: in percent,
 	// 0 to 100, of the conversation's cost so far. Savings of earlier epochs may be risked as well. Default: 4.
 	Risk float64
-	// Patience is the number of the model's answers for which an epoch that nothing forces waits for the end of a piece
-	// of work: a finished item of a plan, a commit, a passing test, the user's words; and for the repair of a command
-	// that has failed. It does not wait when the limit is near or the vendor's cache has expired. Default: 0, no wait.
-	Patience int
+	// Prepare is the percent, up to 100, of the size at which a conversation is due, from which on a chain that asks a language model
+	// condenses beside the requests. A later request uses that if it still begins with what was condensed. Default: 85.
+	Prepare float64
 	// ExpectedTurns is the number of further requests to expect when deciding whether shortening a cached conversation
 	// pays. Default: as many as there were so far, at most 50.
 	ExpectedTurns int

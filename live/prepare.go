@@ -17,9 +17,8 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 )
 
-// early is a share of the size at which a conversation is due. From there on, a chain that asks a language model
-// begins to work.
-const early = 0.85
+// early is the default of [EpochOptions.Prepare].
+const early = 85
 
 // prepareEarly starts the preparation of the next epoch if the chain asks a language model.
 func (p *plan) prepareEarly(d epoch.Decision) {
@@ -28,7 +27,7 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 	if r.limits.policy.Threshold > 0 {
 		due = min(due, r.limits.policy.Threshold)
 	}
-	if float64(p.tokens) < early*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
+	if 100*float64(p.tokens) < cmp.Or(r.s.Epoch.Prepare, early)*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
 		return
 	}
 	p.prepare(d, job.Probe, false)
@@ -87,7 +86,7 @@ func (r *request) begin(j *job.Job, leave func(), run func(context.Context) (*jo
 		}
 		return p, err
 	}
-	return r.lease.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Order: j.Order})
+	return r.lease.Prepare(r.g.life, &r.g.background, session.Preparation{Run: safe, Leave: leave, Retry: j.Retry, Later: r.limits.policy.LaterAfter(j.Tokens), Order: j.Order})
 }
 
 // awaitPrepared waits for a running preparation, for at most the time that a condensation may take, if a language
@@ -118,7 +117,8 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		API: r.parsed.API, Volatile: r.from.volatile, Reminders: r.from.agent.Reminders, Body: r.parsed.With(p.messages), Tokens: p.tokens, Target: d.Target,
 		Turn: condense.Turn{
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
-			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers,
+			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers, Conversation: p.state.Family,
+			MayWait: new(d.Reason != epoch.Forced && d.Reason != epoch.Asked),
 		},
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
@@ -127,15 +127,39 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 			MayAsk: r.mayAsk,
 		},
 	}
+	if e := p.state.Epoch; e != nil && e.Cut <= len(r.parsed.Messages) {
+		j.Turn.Earlier = earlier(r.parsed.API, r.unmarked(0)[:e.Cut])
+	}
 	if j.Turn.Trigger = d.Reason.Trigger(); overflow || r.lease.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
 	} else {
 		j.Forced = d.Reason == epoch.Forced
 	}
+	if p.state.Epoch != nil {
+		j.Turn.States = p.state.Epoch.States
+	}
 	if j.Target == 0 { // the caller asked for a condensation without a target
 		j.Target = epoch.Target(p.facts(false), r.limits.policy)
 	}
 	return j
+}
+
+// earlier returns a reader of the client's messages that an epoch replaced. They are copied, because the job may outlive the request.
+func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
+	for i := range own {
+		own[i] = bytes.Clone(own[i])
+	}
+	return func() ([]core.Message, error) {
+		c, err := library.Conversation(api, own)
+		if err != nil {
+			return nil, err
+		}
+		all, places := slices.Clone(c.Own.Journal.Messages()), library.Places(api, own)
+		for i := 0; i < len(all) && len(all) == len(places); i++ {
+			all[i].Number = places[i]
+		}
+		return all, nil
+	}
 }
 
 // numbers returns the number of the client's message that each message of the view is, shortened or not, 0 for none; and how many messages
@@ -189,7 +213,11 @@ func (r *request) tenant() string { return cmp.Or(r.t.who.Tenant, r.from.key.Ten
 // ended.
 func (r *request) tries() func(*condense.Report) {
 	g, mode := r.g, cmp.Or(r.limits.mode, r.limits.profile)
+	logger, conversation := r.s.Reports.Logger, r.lease.Conversation
 	return func(report *condense.Report) {
+		if report.Later != "" {
+			logger.Info("epoch waits", "conversation", conversation, "mode", mode, "reason", report.Later)
+		}
 		for i := range report.Attempts {
 			a := &report.Attempts[i]
 			needed := a.Outcome != core.OutcomeSkipped || a.Err != nil

@@ -97,16 +97,6 @@ func recordingOf(t *testing.T, c *upstream.Client, starts []time.Time, prompts [
 func TestReplayDecidesAsTheGateway(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	for _, patience := range []int{0, 8} {
-		t.Run(fmt.Sprint("patience ", patience), func(t *testing.T) {
-			t.Parallel()
-			decidesAlike(t, patience)
-		})
-	}
-}
-
-func decidesAlike(t *testing.T, patience int) {
-	t.Helper()
 	const model, window, longest = "claude-opus-4-6", 100_000, 8192
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var told atomic.Pointer[time.Time] // the gateway reads the clock in the background, too
@@ -117,14 +107,11 @@ func decidesAlike(t *testing.T, patience int) {
 	host.Values.Profiles["small"] = withWindow(window).Values.Profiles["small"]
 	gateway := &decisions{}
 	script := upstream.Loop(70, 9000, nil)
-	for i := 9; patience > 0 && i < len(script)-1; i += 15 {
-		script[i].Commands[0] = "go test ./... && " + script[i].Commands[0]
-	}
 	const tokensPerByte = 1.0 / 4 // of chars4
 	scale := tariffOf(t, model).Scale
 	p := &play{vendor: upstream.New(upstream.Options{Window: window, Script: script, BytesPerToken: 1 / tokensPerByte / scale, Now: clock})}
 	p.serve(t, host, func(o *live.Options) {
-		o.Reports.Logger, o.Now, o.Epoch, o.Ingest.Off, o.Recall.Off = slog.New(gateway), clock, live.EpochOptions{MinSize: 20_000, Risk: 50, Patience: patience}, true, true
+		o.Reports.Logger, o.Now, o.Epoch, o.Ingest.Off, o.Recall.Off = slog.New(gateway), clock, live.EpochOptions{MinSize: 20_000, Risk: 50}, true, true
 	})
 	p.client.API, p.client.Model, p.client.Session = upstream.Messages, model, "s"
 	p.client.Run = func(command string) string { return strings.ReplaceAll(upstream.Output(command), "\n", " ") } // the vendor counts the bytes of JSON
@@ -150,7 +137,7 @@ func decidesAlike(t *testing.T, patience int) {
 
 	replay := &decisions{}
 	_, err := lab.Replay(t.Context(), []lab.Item{recordingOf(t, p.client, starts, prompts)}, []lab.Policy{{
-		Name: "as the gateway", Strategy: &lab.Strategy{Name: "summarized", Provider: core.ProviderFunc(summarized)}, Money: true, Cold: true, Payback: true, Floor: 20_000, Risk: 0.5, Patience: patience,
+		Name: "as the gateway", Strategy: &lab.Strategy{Name: "summarized", Provider: core.ProviderFunc(summarized)}, Money: true, Cold: true, Payback: true, Floor: 20_000, Risk: 0.5,
 		Rule: func(window int) policy.Rule {
 			r := policy.Default(window)
 			r.MaxOutput = longest
@@ -163,13 +150,10 @@ func decidesAlike(t *testing.T, patience int) {
 	if len(gateway.all) != len(starts) || len(replay.all) != len(starts) {
 		t.Fatalf("%d requests, %d decisions of the gateway, %d of the replay", len(starts), len(gateway.all), len(replay.all))
 	}
-	seen, waited := map[epoch.Reason]int{}, 0
+	seen := map[epoch.Reason]int{}
 	for k, want := range gateway.all {
 		got := replay.all[k]
 		seen[want.decision.Reason]++
-		if want.decision.Wait.ForWork() {
-			waited++
-		}
 		if got.policy != want.policy {
 			t.Errorf("request %d: policy %+v, the gateway's %+v", k, got.policy, want.policy)
 		}
@@ -183,10 +167,7 @@ func decidesAlike(t *testing.T, patience int) {
 	if seen[epoch.Cold] == 0 || seen[epoch.Payback] == 0 {
 		t.Errorf("the session has too few occasions: %v", seen)
 	}
-	if (waited > 0) != (patience > 0) {
-		t.Errorf("%d decisions to wait with patience for %d answers", waited, patience)
-	}
-	t.Logf("%d requests: %v, %d waited", len(starts), seen, waited)
+	t.Logf("%d requests: %v", len(starts), seen)
 }
 
 // near allows for what the vendor counts besides the texts: names of fields, braces.

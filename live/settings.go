@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/condensehq/condense/config"
@@ -42,12 +45,8 @@ func newSettings(opts *Options) (*settings, error) {
 	}
 	or(&s.Reports.Logger, slog.New(slog.DiscardHandler))
 	or(&s.Reports.Audit, slog.New(slog.DiscardHandler))
-	if s.Reports.Meter == nil {
-		s.Reports.Meter = metricnoop.NewMeterProvider()
-	}
-	if s.Reports.Tracer == nil {
-		s.Reports.Tracer = tracenoop.NewTracerProvider()
-	}
+	s.Reports.Meter = cmp.Or[metric.MeterProvider](s.Reports.Meter, metricnoop.NewMeterProvider())
+	s.Reports.Tracer = cmp.Or[trace.TracerProvider](s.Reports.Tracer, tracenoop.NewTracerProvider())
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -73,7 +72,6 @@ func (s *settings) checkNumbers() (errs []error) {
 		{"Epoch.ExpectedTurns", int64(s.Epoch.ExpectedTurns)},
 		{"Ingest.MaxResult", int64(s.Ingest.MaxResult)},
 		{"Epoch.MinSize", int64(s.Epoch.MinSize)},
-		{"Epoch.Patience", int64(s.Epoch.Patience)},
 		{"Recall.MaxSize", s.Recall.MaxSize},
 		{"Recall.MaxResult", int64(s.Recall.MaxResult)},
 	} {
@@ -87,8 +85,10 @@ func (s *settings) checkNumbers() (errs []error) {
 	if p := s.Epoch.Target; !(p >= 0 && p < 100) { // NaN too
 		errs = append(errs, fmt.Errorf("live: Epoch.Target: %v is not a percentage", p))
 	}
-	if p := s.Epoch.Risk; !(p >= 0 && p <= 100) {
-		errs = append(errs, fmt.Errorf("live: Epoch.Risk: %v is not a percentage", p))
+	for name, p := range map[string]float64{"Risk": s.Epoch.Risk, "Prepare": s.Epoch.Prepare} {
+		if !(p >= 0 && p <= 100) {
+			errs = append(errs, fmt.Errorf("live: Epoch.%s: %v is not a percentage", name, p))
+		}
 	}
 	return errs
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -78,9 +79,7 @@ type Observed struct {
 
 // hypothetical returns s.Observed, created if nil.
 func (s *Stats) hypothetical() *Observed {
-	if s.Observed == nil {
-		s.Observed = &Observed{}
-	}
+	s.Observed = cmp.Or(s.Observed, &Observed{})
 	return s.Observed
 }
 

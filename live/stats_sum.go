@@ -10,7 +10,8 @@ type Recalled struct {
 	What   string `json:"what"`           // kind of content, as in "result of read_file"
 	Pass   string `json:"pass,omitempty"` // the pass that left it out, as in "smart/prune", or "ingest"; empty if unknown
 	Count  int    `json:"count"`
-	Tokens int    `json:"tokens"` // given back; estimated
+	Tokens int    `json:"tokens"`           // given back; estimated
+	Handle string `json:"handle,omitempty"` // only in a [Finding]
 }
 
 const maxKinds = 200 // distinct kinds of recalled content

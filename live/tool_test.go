@@ -649,16 +649,16 @@ func TestNumbersAreTheSameEverywhere(t *testing.T) {
 		for _, i := range []int{8, 25, 45} {
 			at[i] = upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(args)}}
 		}
-		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, stored)
+		p := newPlay(t, upstream.Options{Script: looking(45, "NEEDLE", at)}, c, func(o *live.Options) { stored(o); o.Recall.NoMCP = true })
 		p.say(t)
 		p.check(t, 2)
 		tool := p.toolResults(t)
 		if len(tool) != 3 {
 			t.Fatalf("%d recalls", len(tool))
 		}
-		q := newPlay(t, upstream.Options{}, c, stored)
+		before, q := newPlay(t, upstream.Options{}, c, stored), newPlay(t, upstream.Options{}, c, stored)
 		found := map[string]string{"the tool after epochs": tool[1], "the tool at the end": tool[2]}
-		for name, url := range map[string]string{"/mcp": p.server.URL, "/mcp after a restart": q.server.URL} {
+		for name, url := range map[string]string{"/mcp": before.server.URL, "/mcp of another gateway": q.server.URL} {
 			texts, failed, _ := ask(t, url+"/recall/"+secret+"/mcp", nil, "recall", args)
 			if failed {
 				t.Errorf("%s: %q", name, texts)

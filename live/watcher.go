@@ -22,6 +22,7 @@ type Watcher interface {
 type Finding struct {
 	Truth    *Truth
 	Recalled int
+	Pieces   []Recalled // that make up Recalled, with their handles
 }
 
 // A Turn is a request that continues a conversation.

@@ -32,6 +32,12 @@ type Checker interface {
 	CheckKey() error
 }
 
+// An Embedder is a [Generator] that turns texts into vectors, one for each, in order. It may return a usage with an error.
+type Embedder interface {
+	Generator
+	Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error)
+}
+
 // A Compactor is a [Generator] whose vendor can shorten conversations itself.
 type Compactor interface {
 	Generator
@@ -67,6 +73,11 @@ type Prompt struct {
 	// Cached means that all messages but the last have been sent before in exactly this
 	// form, so the vendor's prompt cache is worth using.
 	Cached bool
+	// Schema is a JSON schema that the answer must match; empty for text. Temperature is the model's own if it is nil, and so is Effort, of
+	// reasoning (low, medium, high), if it is empty. The error of a model that lacks one of them wraps [errors.ErrUnsupported].
+	Schema      string
+	Temperature *float64
+	Effort      string
 }
 
 // An Answer is a model's answer.

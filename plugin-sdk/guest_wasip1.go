@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -113,6 +114,7 @@ func (g *guest) condense(call []byte) (edit []byte) {
 	if err != nil {
 		fail(codeOf(err), err.Error())
 	}
+	edit = byhand.AppendBytes(edit, byhand.NumDone, byhand.AppendBytes(byhand.AppendBytes(nil, 3, res.State), 4, []byte(valid(res.Later))))
 	for _, s := range res.Steps {
 		step := encodeStep(&s)
 		hostReport(pointer(step), uint32(len(step)))
@@ -266,6 +268,10 @@ func (m *lent) generate(p *model.Prompt) (*model.Answer, error) {
 	if p.Cached {
 		request = byhand.AppendNumber(request, 6, 1)
 	}
+	if request = byhand.AppendBytes(request, 7, []byte(p.Schema)); p.Temperature != nil {
+		request = byhand.AppendFloat(request, 8, *p.Temperature)
+	}
+	request = byhand.AppendBytes(request, 9, []byte(valid(p.Effort)))
 	given := hostGenerate(pointer(request), uint32(len(request)))
 	runtime.KeepAlive(request) // the host has called alloc
 	reply, err := replyOf(imported(given), 3)
@@ -309,7 +315,7 @@ func codeOf(err error) int32 {
 func rescue() {
 	if v := recover(); v != nil {
 		stack := debug.Stack()
-		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, byhand.Where(stack)))
+		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, plain.Where(stack)))
 	}
 }
 

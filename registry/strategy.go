@@ -45,6 +45,11 @@ type Env struct {
 	// configured but unusable fails when it is called. Model is never nil for a provider
 	// opened through Open; without models it returns an error.
 	Model func(name string) (model.Generator, error)
+	// Embed turns each text into a vector, by the model of the user's configuration for that. Run lets a built-in strategy shorten the
+	// messages of req that are not protected: its answer is verified, and can be part of one's own. Both are never nil for a provider
+	// opened through Open; the error wraps [errors.ErrUnsupported] if the host lacks them.
+	Embed func(ctx context.Context, texts []string) ([][]float32, core.Usage, error)
+	Run   func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage) (*core.Result, error)
 	// Dir is the folder for relative paths in the settings, usually the configuration file's; empty means the working directory.
 	Dir string
 }
@@ -142,14 +147,21 @@ func removed(settings any) map[string]string {
 // Open makes a provider with the given settings, a JSON object; empty means the
 // defaults. The error names the strategy and the setting that is wrong.
 func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (core.CondensationProvider, error) {
-	if env.Logger == nil {
-		env.Logger = slog.New(slog.DiscardHandler)
-	}
+	env.Logger = cmp.Or(env.Logger, slog.New(slog.DiscardHandler))
 	if env.Model == nil {
 		env.Model = func(string) (model.Generator, error) { return nil, errors.New("this host has no language models") }
 	}
+	if env.Embed == nil {
+		env.Embed = func(context.Context, []string) ([][]float32, core.Usage, error) { return nil, core.Usage{}, errLacks }
+	}
+	if env.Run == nil {
+		env.Run = func(context.Context, *core.Request, string, json.RawMessage) (*core.Result, error) {
+			return nil, errLacks
+		}
+	}
 	if err := s.Abilities.Check(core.AsksModels, "", "asks a language model"); err != nil {
 		env.Model = func(string) (model.Generator, error) { return nil, err }
+		env.Embed = func(context.Context, []string) ([][]float32, core.Usage, error) { return nil, core.Usage{}, err }
 	}
 	p, err := s.open(ctx, settings, env)
 	if err != nil {
@@ -157,6 +169,8 @@ func (s Strategy) Open(ctx context.Context, settings json.RawMessage, env Env) (
 	}
 	return p, nil
 }
+
+var errLacks = fmt.Errorf("not supported by this host: %w", errors.ErrUnsupported)
 
 // decode decodes settings strictly, with errors in the user's words.
 func decode[C any](raw json.RawMessage, c *C) error {

@@ -76,7 +76,7 @@ else
 fi
 
 if docker info >/dev/null 2>&1; then
-	docker build --quiet --build-arg VERSION="v$version" -t condense:try .
+	docker build --quiet -f deploy/Dockerfile --build-arg VERSION="v$version" -t condense:try .
 	docker run --rm condense:try version | grep "^condense v$version "
 else
 	left="$left image"

@@ -68,9 +68,7 @@ type ReadOptions struct {
 // gzip and may begin with a UTF-8 byte order mark. A file that is not valid in its format
 // gives a [*SyntaxError].
 func Read(r io.Reader, opts *ReadOptions) (*Document, error) {
-	if opts == nil {
-		opts = &ReadOptions{}
-	}
+	opts = cmp.Or(opts, &ReadOptions{})
 	data, err := ReadAll(r, opts.MaxBytes)
 	if err != nil {
 		return nil, named(opts.Name, err)
@@ -245,9 +243,7 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 
 // WriteWith is [Document.Write] with options.
 func (d *Document) WriteWith(w io.Writer, opts *WriteOptions) ([]Warning, error) {
-	if opts == nil {
-		opts = &WriteOptions{}
-	}
+	opts = cmp.Or(opts, &WriteOptions{})
 	format := opts.Format
 	format = cmp.Or(format, d.Format)
 	c, err := byName(format)

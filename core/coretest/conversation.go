@@ -1,6 +1,7 @@
 package coretest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -54,9 +55,7 @@ func Image(n int) core.Image {
 func Conversation(messages ...core.Message) []core.Message {
 	for i := range messages {
 		m := &messages[i]
-		if m.ID == "" {
-			m.ID = fmt.Sprintf("m%d", i+1)
-		}
+		m.ID = cmp.Or(m.ID, fmt.Sprintf("m%d", i+1))
 		m.Time = start.Add(time.Duration(i) * time.Minute)
 	}
 	core.Measure(Counter{}, messages)

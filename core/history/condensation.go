@@ -26,6 +26,8 @@ type Condensation struct {
 	// [EncodeOriginals] writes it; empty if there is none.
 	Originals string    `json:"originals,omitempty"`
 	Edit      core.Edit `json:"edit"`
+	// States are what providers leave for their next requests about the conversation, by provider: see [States].
+	States map[string][]byte `json:"states,omitempty"`
 	// Substitutes are, for a journal that was restored, the inserted messages that replace a hidden one, if their
 	// positions do not determine them: see [Journal.Substitutes]. Other entries are ignored.
 	Substitutes map[string][]string `json:"substitutes,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -283,4 +284,15 @@ func (j *Journal) Condensations() []Condensation {
 		}
 	}
 	return all
+}
+
+// States returns the state of each provider that j has one of, by name: that of its newest active condensation. See [core.Result].
+func States(j *Journal) map[string][]byte {
+	states := map[string][]byte{}
+	for _, a := range j.applied {
+		if !a.undone {
+			maps.Copy(states, a.States)
+		}
+	}
+	return states
 }

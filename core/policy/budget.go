@@ -7,7 +7,7 @@ import "github.com/condensehq/condense/core"
 //
 // The target lies between the floor and the top, which is the smallest of: the limit;
 // the threshold and MaxContextTokens, if Auto is set and they are so far above the floor
-// that a quarter of them can be removed; and, for a manual trigger, the size of the
+// that a quarter of them can be removed; and, for a manual trigger or a reason of When, the size of the
 // conversation. It is half way between the two, or at Rule.Target, and not below MinSize. It keeps a
 // distance of MinNewTokens to the top, so that the conversation is not due again at once,
 // and to the floor, so that some messages can be kept; without room for both, it is half way.
@@ -38,7 +38,7 @@ func (r Rule) budget(size Size, trigger core.Trigger) (b core.Budget, wish int) 
 		return b, b.Target
 	}
 	top := r.top(floor, b.Limit)
-	if trigger == core.TriggerManual {
+	if trigger == core.TriggerManual || r.Auto && r.When.Due(size.Since, size.Messages, r.Window) != "" {
 		top = min(top, used)
 	}
 	if top <= floor {

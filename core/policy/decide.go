@@ -17,7 +17,7 @@ func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
 	d := Decision{
 		Trigger: trigger, Size: size, Used: used, Floor: size.Floor(),
 		Percent: finite(share), Threshold: finite(r.Threshold),
-		MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize,
+		MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize, When: r.When,
 		MinGain: r.minGain(used - size.floor(trigger)), MinNewTokens: r.wait(s),
 	}
 	if s != (State{}) {
@@ -53,15 +53,16 @@ func (r Rule) reason(d *Decision, s State, reached bool) Reason {
 	case !r.Auto:
 		return ReasonOff
 	}
-	return r.wanted(d, reached)
+	return r.wanted(d, s, reached)
 }
 
 // wanted decides about a conversation within its limit.
-func (r Rule) wanted(d *Decision, reached bool) Reason {
+func (r Rule) wanted(d *Decision, s State, reached bool) Reason {
 	above := r.MaxContextTokens > 0 && d.Used > r.MaxContextTokens
+	counted := r.When.Due(d.Size.Since, d.Size.Messages, r.Window)
 	why := ReasonNoGain
 	switch {
-	case !reached && !above:
+	case !reached && !above && counted == "":
 		return ReasonBelow
 	case d.Size.NothingNew:
 		return ReasonNothingNew
@@ -69,15 +70,17 @@ func (r Rule) wanted(d *Decision, reached bool) Reason {
 		why = ReasonThreshold
 	case above && (r.IgnoreFixed || r.counts(r.MaxContextTokens, d.Floor)):
 		why = ReasonMaxContext
+	case counted != "" && (r.IgnoreFixed || r.counts(d.Used, d.Floor)):
+		why = counted
 	}
 	switch {
-	case r.Eager:
+	case r.Eager && d.MinNewTokens == 0:
 		return why
 	case d.Used < r.MinSize:
 		return ReasonSmall
 	case why == ReasonNoGain:
 		return ReasonNoGain
-	case d.Grown < d.MinNewTokens:
+	case d.Grown < d.MinNewTokens && (counted == "" || s.Ineffective > 0 || s.Waits): // it counts by itself what is new
 		return ReasonCooling
 	}
 	return why

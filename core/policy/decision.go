@@ -20,10 +20,11 @@ type Decision struct {
 	Used    int          `json:"used"`
 	Floor   int          `json:"floor"`   // tokens that cannot be removed
 	Percent float64      `json:"percent"` // 0 if there is no window
-	// Threshold, MaxContextTokens and MinSize are the rule's.
+	// Threshold, MaxContextTokens, MinSize and When are the rule's.
 	Threshold        float64 `json:"threshold"`
 	MaxContextTokens int     `json:"max_context_tokens,omitempty"`
 	MinSize          int     `json:"min_size,omitempty"`
+	When             When    `json:"when,omitzero"`
 	// Budget is for the request to the providers.
 	Budget core.Budget `json:"budget"`
 	// TargetWanted is the target before it was adjusted to be reachable and useful; 0 if it
@@ -128,6 +129,8 @@ func (d Decision) why() string {
 			"change the chain, protect fewer messages, or use a model with a larger window", used, limit, patience)
 	case ReasonFloor:
 		return d.Err().Error()
+	case ReasonMessages, ReasonToolResults, ReasonAge, ReasonResultsShare:
+		return d.When.why(d.Reason, d.Size.Since, d.Size.Messages)
 	}
 	return string(d.Reason)
 }
@@ -145,6 +148,12 @@ const (
 	ReasonLimit      Reason = "limit"       // it is over the limit: the model would refuse it
 	ReasonManual     Reason = "manual"      // the user asked
 	ReasonOverflow   Reason = "overflow"    // the model has refused it
+
+	// The reasons of [When]:
+	ReasonMessages     Reason = "max_messages"
+	ReasonToolResults  Reason = "max_tool_results"
+	ReasonAge          Reason = "max_age"
+	ReasonResultsShare Reason = "max_results_share"
 )
 
 // The reasons to leave a conversation alone.
@@ -174,7 +183,7 @@ const (
 // Acts reports whether r is a reason to condense.
 func (r Reason) Acts() bool {
 	switch r {
-	case ReasonThreshold, ReasonMaxContext, ReasonLimit, ReasonManual, ReasonOverflow:
+	case ReasonThreshold, ReasonMaxContext, ReasonLimit, ReasonManual, ReasonOverflow, ReasonMessages, ReasonToolResults, ReasonAge, ReasonResultsShare:
 		return true
 	case ReasonBelow, ReasonOff, ReasonSmall, ReasonCooling, ReasonNoGain, ReasonNothingNew, ReasonStuck, ReasonFloor:
 	}

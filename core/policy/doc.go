@@ -11,7 +11,7 @@
 //
 // A conversation is condensed automatically when
 //
-//	percent >= threshold, or used > limit, or used > max context tokens (if set)
+//	percent >= threshold, or used > limit, or used > max context tokens (if set), or for a reason of [When]
 //
 // and then to a target well below the size at which it is due again. A conversation over
 // its limit is always due, because the model would refuse it. One that only exceeds the

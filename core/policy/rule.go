@@ -21,6 +21,7 @@ const (
 	// regrowPercent is how much of the window a conversation must grow by after attempts
 	// that did not help. It is deliberately not configurable.
 	regrowPercent = 10
+	laterPercent  = 2 // see [LaterAfter]
 
 	minThreshold = 5
 	maxThreshold = 100
@@ -56,6 +57,8 @@ type Rule struct {
 	// MinNewTokens is the growth of a conversation, after an attempt to condense it, before the next automatic one,
 	// unless it is over its limit.
 	MinNewTokens int
+	// When has reasons to condense besides tokens. With Auto unset they are none.
+	When When
 	Exceptions
 }
 
@@ -108,6 +111,10 @@ func (r Rule) Validate() error {
 		"target: %v %% is not below the threshold of %v %%", r.Target, r.Threshold)
 	must(within(r.MinGain, 0, 90), "min_gain: %v is outside 0..90 percent of what can be removed", r.MinGain)
 	must(r.MinNewTokens >= 0, "min_new_tokens: %d is negative; want tokens, or 0 for none", r.MinNewTokens)
+	w := r.When
+	must(w.MaxMessages >= 0 && w.MaxToolResults >= 0 && w.MaxAge >= 0, "max_messages, max_tool_results, max_age: %d, %d, %s: one is negative; 0 is none",
+		w.MaxMessages, w.MaxToolResults, w.MaxAge)
+	must(within(w.MaxResultsShare, 0, 100), "max_results_share: %v is outside 0..100 percent of the messages", w.MaxResultsShare)
 	if len(errs) == 0 && r.limit() < 1 {
 		must(false, "max_output: %s tokens for the answer and a buffer of %v %% leave no room in the window of %s; lower them or set a larger window",
 			size.Group(r.reserve()), r.Buffer, size.Group(r.Window))
@@ -150,6 +157,8 @@ func (r Rule) minGain(removable int) int {
 // below its limit.
 func (r Rule) wait(s State) int {
 	switch {
+	case s.Waits:
+		return LaterAfter(r.Window)
 	case r.Eager || s == State{}:
 		return 0
 	case s.Ineffective >= patience:

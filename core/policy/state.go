@@ -16,7 +16,17 @@ type State struct {
 	Size        int `json:"size,omitempty"`        // tokens right after the last attempt
 	Ineffective int `json:"ineffective,omitempty"` // attempts in a row without success
 	Limit       int `json:"limit,omitempty"`       // the limit at the last attempt
+	// Waits is set if a provider chose to wait at the last attempt: see [LaterAfter].
+	Waits bool `json:"waits,omitempty"`
 }
+
+// Later returns the state after an attempt in which a provider chose to wait.
+func (s State) Later(d Decision) State {
+	return State{Size: d.Used, Ineffective: s.Ineffective, Limit: d.Budget.Limit, Waits: true}
+}
+
+// LaterAfter returns by how many tokens a conversation grows before a provider that chose to wait is asked again: 2 % of the window.
+func LaterAfter(window int) int { return max(1, floorInt(percentOf(laterPercent, window))) }
 
 // After returns the state after the attempt that d led to, which left the conversation
 // with this many tokens, in the scope of d.Used: d.Used itself if the attempt failed or
@@ -53,6 +63,8 @@ type Size struct {
 	// if only summaries could be removed. Such a conversation is not condensed unless it is
 	// over its limit: summarizing a summary saves little and loses much.
 	NothingNew bool `json:"nothing_new,omitempty"`
+	// Since is for the reasons of [Rule.When]; zero if the rule has none.
+	Since Since `json:"since,omitzero"`
 }
 
 // Overhead returns the tokens that are sent in addition to the messages.

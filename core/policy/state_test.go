@@ -48,6 +48,7 @@ func TestStateIsJSON(t *testing.T) {
 	}{
 		{policy.State{}, `{}`},
 		{policy.State{Size: 3, Ineffective: 2, Limit: 1}, `{"size":3,"ineffective":2,"limit":1}`},
+		{policy.State{Size: 3, Waits: true}, `{"size":3,"waits":true}`},
 	} {
 		data, err := json.Marshal(tt.state)
 		if err != nil || string(data) != tt.want {
@@ -84,5 +85,26 @@ func TestRepeatedOverflowEnds(t *testing.T) {
 	}
 	if len(sent) > 20 || sent[len(sent)-1] != 6000 {
 		t.Errorf("got %v, want an end at 6000 after at most 20 attempts", sent)
+	}
+}
+
+// After a provider chose to wait, the conversation is due again once it has grown by 2 % of the window, or is over its limit; a rule that
+// knows no pause waits, too.
+func TestStateLater(t *testing.T) {
+	for _, eager := range []bool{false, true} {
+		r := rule(200000, func(r *policy.Rule) { r.Eager = eager })
+		due := r.Decide(policy.Size{Messages: 161000}, policy.State{Ineffective: 1}, core.TriggerAutomatic)
+		s := policy.State{Ineffective: 1}.Later(due)
+		if want := (policy.State{Size: 161000, Ineffective: 1, Limit: 171808, Waits: true}); s != want {
+			t.Errorf("got %+v, want %+v", s, want)
+		}
+		for tokens, want := range map[int]policy.Reason{161000: policy.ReasonCooling, 164999: policy.ReasonCooling, 165000: policy.ReasonThreshold, 171809: policy.ReasonLimit} {
+			if d := r.Decide(policy.Size{Messages: tokens}, s, core.TriggerAutomatic); d.Reason != want {
+				t.Errorf("eager %t, %d tokens: %s, want %s", eager, tokens, d, want)
+			}
+		}
+		if after := s.After(due, 80000); after.Waits || after.Ineffective != 0 {
+			t.Errorf("after a success: %+v", after)
+		}
 	}
 }

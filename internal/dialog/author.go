@@ -70,7 +70,7 @@ func (r *AuthorReader) Message(m *core.Message) [][]Segment {
 			case s.Kind != KindUser:
 			case result && isJSON(s.Text): // a second result, without a part of its own
 				s.Kind = KindToolResult
-			case (r.command || m.Program) && len(out[i]) == 1: // the text of a command that the user named
+			case m.Program || r.command && len(out[i]) == 1: // the text of a command that the user named
 				s.Kind = KindInjected
 			}
 		}

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -112,12 +113,7 @@ func wordsOf(s string) []word {
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 func follows(w []word, rest []string) bool {
-	for i, r := range rest {
-		if i >= len(w) || w[i].text != r {
-			return false
-		}
-	}
-	return true
+	return len(w) >= len(rest) && slices.EqualFunc(w[:len(rest)], rest, func(w word, r string) bool { return w.text == r })
 }
 
 // phrases returns an index of phrases, given with spaces between them, and a "_" for a space in one.

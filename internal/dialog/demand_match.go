@@ -1,5 +1,7 @@
 package dialog
 
+import "slices"
+
 // Demands are found in four steps: a sentence is cut into words; its languages are those with the most marks in it;
 // phrases that demand nothing are removed; the patterns of the languages are looked up by their first word, and the
 // strongest match counts. The cost is linear in the sentence: a pattern has at most one gap.
@@ -56,12 +58,7 @@ func (x *lexicon) of(s string, asked bool) Demand {
 
 // softened reports whether words say nothing by themselves.
 func softened(w []token, tongue int, x *lexicon) bool {
-	for i := range w {
-		if x.soft[w[i].id]>>tongue&1 == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w, func(t token) bool { return x.soft[t.id]>>tongue&1 == 0 })
 }
 
 // excuse marks the words that p matches at i.

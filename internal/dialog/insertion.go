@@ -11,7 +11,7 @@ import (
 // An insertion is a text without a tag of its own that a program puts among the user's words.
 type insertion struct {
 	Begins string
-	Then   string // text after it on the same line or the next, if Begins alone is too common
+	Then   string // text after it on the same line or the next, or anywhere if Begins has lines, if Begins alone is too common
 	Ends   string // its last words, after which the user's text begins. A line break: it ends with its line.
 	Inside bool   // it can begin at any line, and not only the text
 }
@@ -107,7 +107,7 @@ func (n *insertion) goesOn(rest string) bool {
 	head := rest[:min(len(rest), insertionLine)]
 	k := strings.Index(head, n.Then)
 	line := strings.IndexByte(head, '\n')
-	return k >= 0 && (line < 0 || k < line)
+	return k >= 0 && (line < 0 || k < line || strings.Contains(n.Begins, "\n"))
 }
 
 // Claude Code's form for the user's answers to questions of the model: each question, the choice, the preview that

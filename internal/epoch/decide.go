@@ -49,63 +49,32 @@ const (
 // it was idle for a tenth longer than the longest lifetime that the conversation asked for, counted from the start of the last request that
 // used it. If the lifetime is unknown, or a prediction for this conversation was wrong, it counts as alive.
 //
-// An epoch for threshold or payback waits for a boundary of the work, and never begins between a failure and its repair, but only for
-// [Policy.Patience] answers and while the limit is not near.
-//
 // An epoch writes the share c that it leaves at the price w, where otherwise everything would be read at the price r; every later turn
 // reads less. It pays for itself after T = c (w - r) / (r (1 - c)) turns.
 func Decide(f Facts, p Policy) Decision {
 	d := predict(&f, &p, false)
+	counted := Reason(p.When.Due(f.Since, f.Tokens-f.Fixed, p.Window))
 	switch {
 	case f.Overflow || p.Limit > 0 && f.Tokens > p.Limit:
 		d.Reason = Forced
 		return d
-	case f.Tokens < f.Retry, f.Last.After > 0 && f.Tokens-f.Last.After < p.MinNew:
+	case f.Tokens < f.Retry, counted == None && f.Last.After > 0 && f.Tokens-f.Last.After < p.MinNew:
 		return d
 	case p.Threshold > 0 && f.Tokens >= p.Threshold:
 		if d.gains(&f, &p) {
 			d.Reason = Threshold
 		}
+	case counted != None && f.Tokens >= p.Smallest && d.gains(&f, &p):
+		d.Reason = counted
 	default:
 		if m := forMoney(&f, &p); m.Reason != None {
 			d = m
 		}
 	}
-	if w := waits(&f, &p, d.Reason); w != NoWait {
-		d.Reason, d.Wait = None, w
+	if d.Reason != None && f.Thinking {
+		d.Reason, d.Wait = None, ForTurn
 	}
 	return d
-}
-
-// waits returns the event that an unforced epoch with reason r must wait for. A cold cache does not wait for a boundary:
-// the pause is a boundary, and the next request would write the whole conversation to the cache.
-func waits(f *Facts, p *Policy, r Reason) Wait {
-	switch {
-	case r == None:
-		return NoWait
-	case f.Thinking:
-		return ForTurn
-	case r == Cold, r == Changed, f.Waited >= p.Patience, nearLimit(f, p):
-		return NoWait
-	case f.Failed:
-		return ForRepair
-	case !f.Boundary:
-		return ForBoundary
-	}
-	return NoWait
-}
-
-// nearLimit reports whether two more answers could bring the request to the limit, or half of the way from the threshold
-// to the limit. It looks two answers ahead because a due epoch begins with the next request.
-func nearLimit(f *Facts, p *Policy) bool {
-	if p.Limit <= 0 {
-		return false
-	}
-	last := p.Limit
-	if p.Threshold > 0 {
-		last = (p.Threshold + p.Limit) / 2
-	}
-	return f.Tokens+2*f.Grown/max(1, f.Answers) >= last
 }
 
 // Target returns the size to condense to for every reason but money.
@@ -221,9 +190,7 @@ func payback(d *Decision, f *Facts, p *Policy) {
 // epoch it grows again, and the next one begins when it has its old size.
 func turnsLeft(d *Decision, f *Facts, p *Policy) int {
 	turns := p.Turns
-	if turns == 0 {
-		turns = min(max(f.Turns, fewestTurns), maxTurns)
-	}
+	turns = cmp.Or(turns, min(max(f.Turns, fewestTurns), maxTurns))
 	if f.Answers > 0 {
 		turns = max(1, min(turns, (d.Before-d.After)/max(1, f.Grown/f.Answers)))
 	}

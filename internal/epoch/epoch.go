@@ -39,6 +39,8 @@ var Reasons = map[Reason]string{
 	Forced: "the window was nearly full", Threshold: "the threshold of the profile was reached", Cold: "the vendor's cache had expired",
 	Changed: "the vendor's cache was lost anyway", Payback: "it was to save more than it costs",
 	Overflow: "the vendor refused it as too long", Asked: "you asked for it",
+	Reason(policy.ReasonMessages): "more messages than max_messages had come", Reason(policy.ReasonToolResults): "more results than max_tool_results had come",
+	Reason(policy.ReasonAge): "it was older than max_age", Reason(policy.ReasonResultsShare): "its results of tools were more than max_results_share",
 }
 
 // Trigger returns the trigger of the condensation with which an epoch for this reason begins. The rule of the profile knows nothing of
@@ -59,14 +61,11 @@ type Facts struct {
 	Thinking bool      // the vendor wants the thinking back with which the model's current turn began
 	Retry    int       // size below which another attempt is useless, because the last one failed; 0 for none
 
-	Grown   int  // tokens of the messages since the cut of the last epoch, or of all messages
-	Answers int  // the model's answers in these messages; 0 if unknown
-	Turns   int  // the model's answers in the whole conversation
-	Last    Last // the last epoch
-
-	Boundary bool // a piece of work has just ended: see [ProgressOf]
-	Failed   bool // a command has failed and was not repaired since
-	Waited   int  // the model's answers since an epoch began to wait for a boundary
+	Grown   int          // tokens of the messages since the cut of the last epoch, or of all messages
+	Since   policy.Since // of these messages; only for a policy with When
+	Answers int          // the model's answers in these messages; 0 if unknown
+	Turns   int          // the model's answers in the whole conversation
+	Last    Last         // the last epoch
 
 	Spent float64 // cost of the conversation so far, without system prompt and tools
 	Saved float64 // part that epochs have saved, less their cost
@@ -102,13 +101,11 @@ type Policy struct {
 	Share   float64 // that share, without Fixed; 0 for the default
 	MinGain float64 // percent of the conversation that an epoch must save
 	MinNew  int     // tokens that must be new since the last epoch
+	When    policy.When
 
 	Turns int     // turns still expected; 0: as many as there were, within bounds
 	Risk  float64 // see [Risk], which 0 means; below 0 there is no limit
 
-	// Patience is the number of the model's answers for which an epoch for threshold or payback waits for a boundary; 0
-	// for none. It ends early if the limit is near.
-	Patience      int
 	IgnoreCold    bool // neither an expired cache nor another one is a reason
 	IgnorePayback bool
 }
@@ -124,7 +121,7 @@ func Of(r policy.Rule) Policy {
 		if r.MaxContextTokens > 0 {
 			p.Threshold = min(p.Threshold, r.MaxContextTokens)
 		}
-		p.Threshold = max(p.Threshold, p.Smallest)
+		p.Threshold, p.When = max(p.Threshold, p.Smallest), r.When
 	}
 	return p
 }
@@ -134,24 +131,17 @@ func percentOf(percent float64, n int) int { return int(percent / 100 * float64(
 // RetryAfter returns the size below which another attempt is useless after one has failed at a size.
 func (p *Policy) RetryAfter(tokens int) int { return tokens + max(1, p.MinNew) }
 
+// LaterAfter returns the size below which a provider that chose to wait at a size is not asked again.
+func (p *Policy) LaterAfter(tokens int) int { return tokens + policy.LaterAfter(p.Window) }
+
 // A Wait is the event that a due epoch waits for.
 type Wait string
 
 // The waits.
 const (
-	NoWait      Wait = ""
-	ForTurn     Wait = "the end of the turn"
-	ForBoundary Wait = "a boundary"
-	ForRepair   Wait = "a repair"
+	NoWait  Wait = ""
+	ForTurn Wait = "the end of the turn"
 )
-
-// ForWork reports whether an epoch waits for the agent to finish a step of its work. Only then must the caller find out
-// where the work stands, for [Facts.Boundary] and [Facts.Failed].
-func (w Wait) ForWork() bool { return w == ForBoundary || w == ForRepair }
-
-// Look is the number of the newest answers in which [Facts.Boundary] and [Facts.Failed] are looked for. The agent counts
-// as having given up on older failures.
-const Look = 20
 
 // A Decision is the result of [Decide], with predictions to compare with the vendor's counts.
 type Decision struct {

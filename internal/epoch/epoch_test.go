@@ -69,40 +69,6 @@ func TestDecideWaitsForTheTurn(t *testing.T) {
 	}
 }
 
-// An epoch that nothing forces waits for a boundary, and for the repair of a failure, as long as the user has patience.
-func TestDecideWaitsForABoundary(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		change func(f *epoch.Facts, p *epoch.Policy)
-		want   epoch.Reason
-		wait   epoch.Wait
-	}{
-		{"in the middle of work", func(*epoch.Facts, *epoch.Policy) {}, epoch.None, epoch.ForBoundary},
-		{"after a commit", func(f *epoch.Facts, _ *epoch.Policy) { f.Boundary = true }, epoch.Payback, epoch.NoWait},
-		{"after a failed test", func(f *epoch.Facts, _ *epoch.Policy) { f.Failed = true }, epoch.None, epoch.ForRepair},
-		{"the user speaks after a failed test", func(f *epoch.Facts, _ *epoch.Policy) { f.Failed, f.Boundary = true, true }, epoch.None, epoch.ForRepair},
-		{"nine answers later", func(f *epoch.Facts, _ *epoch.Policy) { f.Waited = 9 }, epoch.None, epoch.ForBoundary},
-		{"ten answers later", func(f *epoch.Facts, _ *epoch.Policy) { f.Waited, f.Failed = 10, true }, epoch.Payback, epoch.NoWait},
-		{"no patience", func(_ *epoch.Facts, p *epoch.Policy) { p.Patience = 0 }, epoch.Payback, epoch.NoWait},
-		{"two answers below the limit", func(_ *epoch.Facts, p *epoch.Policy) { p.Limit, p.Threshold = 104_000, 0 }, epoch.Payback, epoch.NoWait},
-		{"at the threshold", func(_ *epoch.Facts, p *epoch.Policy) { p.Threshold = 100_000 }, epoch.None, epoch.ForBoundary},
-		{"half of the way from the threshold to the limit", func(_ *epoch.Facts, p *epoch.Policy) { p.Threshold, p.Limit = 90_000, 114_000 }, epoch.Threshold, epoch.NoWait},
-		{"above the limit", func(_ *epoch.Facts, p *epoch.Policy) { p.Limit = 99_999 }, epoch.Forced, epoch.NoWait},
-		{"refused as too long", func(f *epoch.Facts, _ *epoch.Policy) { f.Overflow, f.Failed = true, true }, epoch.Forced, epoch.NoWait},
-		{"the cache is cold", func(f *epoch.Facts, _ *epoch.Policy) { f.Now = noon.Add(time.Hour) }, epoch.Cold, epoch.NoWait},
-		{"another cache", func(f *epoch.Facts, _ *epoch.Policy) { f.Cache.Used = time.Time{} }, epoch.Changed, epoch.NoWait},
-		{"the turn needs its thinking", func(f *epoch.Facts, _ *epoch.Policy) { f.Thinking, f.Boundary = true, true }, epoch.None, epoch.ForTurn},
-		{"nothing is due", func(f *epoch.Facts, _ *epoch.Policy) { f.Spent = 0 }, epoch.None, epoch.NoWait},
-	} {
-		f, p := warm()
-		f.Spent, p.Patience = 2e6, 10
-		tt.change(&f, &p)
-		if d := epoch.Decide(f, p); d.Reason != tt.want || d.Wait != tt.wait {
-			t.Errorf("%s: %+v, want %q that waits for %q", tt.name, d, tt.want, tt.wait)
-		}
-	}
-}
-
 // A target in percent of the window counts more than a share of the conversation, and both more than the default.
 func TestTargets(t *testing.T) {
 	for _, tt := range []struct {
@@ -159,7 +125,6 @@ func drawFacts(t *rapid.T) epoch.Facts {
 		Answers: rapid.IntRange(0, 200).Draw(t, "answers"), Turns: rapid.IntRange(0, 200).Draw(t, "turns"),
 		Last:  rapid.SampledFrom([]epoch.Last{{}, {}, {Before: 150_000, After: 60_000}, {Before: 40_000, After: 30_000}}).Draw(t, "last"),
 		Spent: float64(rapid.SampledFrom([]int{0, 500_000, 20_000_000}).Draw(t, "spent")), Saved: float64(rapid.IntRange(-500_000, 2_000_000).Draw(t, "saved")), Wrong: rapid.IntRange(0, 1).Draw(t, "wrong"),
-		Boundary: rapid.Bool().Draw(t, "boundary"), Failed: rapid.IntRange(0, 3).Draw(t, "failed") == 2, Waited: rapid.IntRange(0, 20).Draw(t, "waited"),
 		Cache: epoch.Cache{
 			Write: rapid.SampledFrom([]float64{0, 1, 1.25, 2}).Draw(t, "write"), Read: rapid.SampledFrom([]float64{0, 0.05, 0.1, 0.25}).Draw(t, "read"),
 			Began: rapid.Bool().Draw(t, "began"), Used: rapid.SampledFrom([]time.Time{{}, noon, noon}).Draw(t, "used"),
@@ -176,7 +141,6 @@ func drawPolicy(t *rapid.T) epoch.Policy {
 		Target: rapid.SampledFrom([]float64{0, 0, 30}).Draw(t, "target"), Share: rapid.SampledFrom([]float64{0, 0, 0.25}).Draw(t, "share"),
 		MinGain: rapid.SampledFrom([]float64{0, 10}).Draw(t, "gain"), MinNew: rapid.IntRange(0, 50_000).Draw(t, "new"), Turns: rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "turns left"),
 		Risk: rapid.SampledFrom([]float64{-1, 0, 0.5}).Draw(t, "risk"), IgnoreCold: rapid.IntRange(0, 3).Draw(t, "no cold") == 2, IgnorePayback: rapid.IntRange(0, 3).Draw(t, "no payback") == 2,
-		Patience: rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "patience"),
 	}
 }
 
@@ -206,10 +170,6 @@ func keepsPromises(t *rapid.T, f epoch.Facts, p epoch.Policy, d epoch.Decision) 
 	}
 	if d.Before != f.Tokens || d.After < f.Fixed || d.After > d.Before || d.Target < f.Fixed || d.Target > d.Before || math.IsNaN(d.Turns) || math.IsInf(d.Turns, 0) || d.Turns < 0 {
 		t.Fatalf("sizes out of bounds: %+v", d)
-	}
-	p.Patience = 0 // only the moment changes: without patience the same epoch is due now
-	if now := epoch.Decide(f, p); d.Wait.ForWork() == (now.Reason == d.Reason) {
-		t.Fatalf("%+v, without patience %+v", d, now)
 	}
 	if forced || d.Reason == epoch.None {
 		return
@@ -244,27 +204,6 @@ func risks(f *epoch.Facts, p *epoch.Policy, d *epoch.Decision) bool {
 	}
 	cost := f.Cache.Write*float64(d.After-f.Fixed) - f.Cache.Read*float64(d.Before-f.Fixed)
 	return risk > 0 && cost > risk*f.Spent+max(0, f.Saved)+1e-6
-}
-
-// Whatever the work looks like, a conversation that grows gets its epoch: at the latest when the patience ends, and before a request
-// exceeds
-// the limit if it grows as it did so far.
-func TestWaitsEnd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f, p := drawFacts(t), drawPolicy(t)
-		p.Patience, f.Waited, f.Overflow, f.Thinking = rapid.IntRange(1, 20).Draw(t, "patience"), 0, false, false
-		step := f.Grown / max(1, f.Answers)
-		for ; epoch.Decide(f, p).Wait.ForWork(); f.Waited++ {
-			if f.Waited >= p.Patience {
-				t.Fatalf("it still waits after %d answers", f.Waited)
-			}
-			if p.Limit > 0 && f.Tokens+step > p.Limit {
-				t.Fatalf("%d tokens of at most %d, %d more with each answer, and it waits", f.Tokens, p.Limit, step)
-			}
-			f.Tokens += step
-			f.Boundary, f.Failed = rapid.Bool().Draw(t, "boundary now"), rapid.Bool().Draw(t, "failed now")
-		}
-	})
 }
 
 // A cache that has expired stays expired: a longer pause never takes the reason away.

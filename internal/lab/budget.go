@@ -13,19 +13,12 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A Budget says where sessions are cut and how many tokens a strategy may leave. Exactly one field is
-// set, or Share and Real: the recorded compactions, each with that share of the prefix.
+// A Budget says where sessions are cut and how many tokens a strategy may leave: see package compare. Shares are cut as by
+// [score.Cuts], and long results are those of [score.LongResult] tokens.
 type Budget struct {
-	// Share is a percentage of the prefix, between 0 and 100. A session is cut where it would exceed
-	// 32k, 64k and 100k tokens: see [score.Cuts].
-	Share float64
-	// Window is a context window in tokens. A session is cut where the recommended policy would
-	// first condense it, and may have the target of that policy.
-	Window int
-	// Real selects the recorded compactions, each with the tokens that it left.
-	Real bool
-	// Results selects the results of more than [score.LongResult] tokens, each with half of its tokens.
-	Results bool
+	Share         float64
+	Window        int
+	Real, Results bool
 }
 
 // ParseBudget reads "25%", "32k", "128000", "real", "25%@real" or "results".

@@ -18,12 +18,10 @@ import (
 )
 
 // An Item is a session that is opened when it is needed, so that a list of a million sessions takes
-// little memory.
+// little memory. Package compare documents its fields.
 type Item struct {
-	Name string // path of the file; unique
-	// Canaries names the sentences to plant in the session. Their survival is then measured instead of later use.
+	Name     string
 	Canaries string
-	// Evidence says that the file is a conversation with gold evidence, not a transcript.
 	Evidence bool
 	Open     func() (io.ReadCloser, error)
 }

@@ -13,51 +13,35 @@ import (
 	"github.com/condensehq/condense/tokens"
 )
 
-// Options adjust [Run]. A nil pointer and the zero value of every field mean the defaults.
+// Options adjust [Run]. A nil pointer and the zero value of every field mean the defaults. Package compare documents the first fields.
 type Options struct {
-	// Budgets; default 10 %, 25 % and 50 % of the prefix.
-	Budgets []Budget
-	// Modes selects the sessions of these modes; default all.
-	Modes []string
+	Budgets      []Budget
+	Modes        []string
+	Encoding     string
+	Seed         uint64
+	Jobs, Rounds int
+	Repeat       int
+	ByFolder     bool
+	Cache        string
+	MaxUSD       float64
+	Now          func() time.Time
+
 	// ModeOf are rules that give sessions a mode. The first that applies is used, and takes precedence over the mode
 	// recorded in the session.
 	ModeOf []ModeRule
-	// Encoding counts tokens: see package tokens. Default o200k_base, exact.
-	Encoding string
-	// Seed of all random draws. The same seed gives the same report.
-	Seed uint64
-	// Jobs is the number of sessions that are processed at a time; default 1.
-	Jobs int
-	// Rounds is how often a long session is condensed as it grows; zero means never. See [Round].
-	Rounds int
 	// RoundsFormat is the transcript format in which the view is written and read again after every round; default
 	// the session's own, or anthropic if that is only read.
 	RoundsFormat string
-	// Repeat is how often a strategy that asks a language model runs at every cut and budget; default 3.
-	// Rows have the means. Other strategies are deterministic and run once; so do rounds and canaries.
-	Repeat int
-	// ByFolder makes folders of sessions the samples, not sessions: sessions of one project are alike. Intervals of
-	// tables, differences and verdicts are then over folders; means stay over sessions.
-	ByFolder bool
 	// Spending asks for [Report.Spending].
 	Spending bool
-	// Cache is a folder for results; empty means none. See [Strategy.Key].
-	Cache string
 	// Peers are the other programs among the strategies, for [Report.Peers]. With any, sessions are measured without the model's reasoning.
 	Peers []Peer
 	// Outputs gets every session and result at cuts and with gold evidence, as lines of JSON; nil means nobody does.
 	// Results from the cache are not written.
 	Outputs io.Writer
-	// MaxUSD stops the run when model calls have cost this much, as far as prices are known; zero
-	// means no limit. Running calls finish, so a little more may be spent. Finished sessions are
-	// reported.
-	MaxUSD float64
 	// Progress is called after every session, by one goroutine at a time.
 	Progress func(Progress)
 	asked    []Budget // Budgets as given
-	// Now is the clock; default time.Now. With a constant clock two runs give the same report byte
-	// for byte.
-	Now func() time.Time
 }
 
 // A Progress is the state of a run.
@@ -107,27 +91,15 @@ func (o *Options) settled() (Options, *tokens.Encoding, error) {
 	return out, e, errors.Join(err, checkRoundsFormat(out.RoundsFormat))
 }
 
-// A Strategy is one provider or a chain of them, to be compared.
+// A Strategy is one provider or a chain of them, to be compared. Package compare documents its fields.
 type Strategy struct {
-	Name string // unique; shown in tables
-	// Provider condenses. It may be called for several conversations at a time.
-	Provider core.CondensationProvider
-	// Chain is used if Provider is nil. Its providers are called in order until the target is met.
-	Chain []core.NamedProvider
-	// About describes the strategy and its settings in one line.
-	About string
-	// Key identifies the strategy, its version and its settings in the cache: results with the same
-	// key are not measured again. Empty means no caching.
-	Key string
-	// Unchecked measures the provider's result even if it breaks rules, and does not run it a second time: for
-	// programs of others. There is no chain.
-	Unchecked bool
-	// Truncation is the name of the provider in Chain that truncates the result of the others; empty if none does.
-	// Its savings do not count as the strategy's own.
+	Name       string
+	Provider   core.CondensationProvider
+	Chain      []core.NamedProvider
+	About, Key string
+	Unchecked  bool
 	Truncation string
-	// SizeOf is the name of a strategy earlier in the list. Its result is the budget, so that both are compared at the
-	// same size; empty means the budget of the run. It does not run in rounds and with canaries.
-	SizeOf string
+	SizeOf     string
 }
 
 // The bounds, which are in every table: baselines, which a strategy should be above.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -155,9 +156,7 @@ func (r *ReaderReport) arms(budget string) (names []string, recalls bool) {
 	for i := range r.Answers {
 		if x := &r.Answers[i]; x.Budget == budget && !slices.Contains(names, x.Strategy) {
 			at := slices.Index(names, strings.TrimSuffix(x.Strategy, withRecall)) + 1 // behind the same view
-			if at == 0 {
-				at = len(names)
-			}
+			at = cmp.Or(at, len(names))
 			names, recalls = slices.Insert(names, at, x.Strategy), recalls || x.Recall != nil
 		}
 	}

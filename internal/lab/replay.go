@@ -45,8 +45,6 @@ type Policy struct {
 	// Risk is the most that an epoch may cost if the session ends with it, as a share of the session's cost so far;
 	// below 0: no limit.
 	Risk float64
-	// Patience is the number of answers for which an epoch waits for a boundary of the work: see [epoch.Policy].
-	Patience int
 }
 
 // Untouched is the policy that never condenses. Every replay has it for comparison.

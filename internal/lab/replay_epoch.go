@@ -31,13 +31,6 @@ func (x *play) decide(k int) (due, bool) {
 	}
 	f := x.facts(k)
 	d := epoch.Decide(f, x.when)
-	if d.Wait.ForWork() {
-		t := x.game.turns[k]
-		work := epoch.ProgressOf(x.game.session.Messages[lineage.Newest(x.authors[:t], epoch.Look):t])
-		f.Boundary, f.Failed = work.Boundary != epoch.NoBoundary, work.Failed != ""
-		d = epoch.Decide(f, x.when)
-	}
-	x.live.Await(&d)
 	if l := x.game.opts.Logger; l != nil {
 		l.Debug("decision", "session", x.game.name, "request", k, "facts", f, "policy", x.when, "decision", d)
 	}
@@ -65,7 +58,7 @@ func (x *play) request(k int) *wire.Request {
 // whenOf returns the policy that the gateway would follow: the rule's, adjusted by the replayed policy.
 func whenOf(r policy.Rule, p *Policy) epoch.Policy {
 	when := epoch.Of(r)
-	when.MinSize, when.Share, when.Risk, when.Patience = p.Floor, p.Leave, p.Risk, p.Patience
+	when.MinSize, when.Share, when.Risk = p.Floor, p.Leave, p.Risk
 	when.IgnoreCold, when.IgnorePayback = when.IgnoreCold || !p.Cold, when.IgnorePayback || !p.Payback
 	return when
 }
@@ -222,9 +215,7 @@ func (x *play) attempt(ctx context.Context, budget core.Budget, trigger core.Tri
 			}
 			return out.Messages, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if ctx.Err() != nil || keep == len(x.view) {
 			break
 		}
@@ -306,7 +297,6 @@ func (x *play) begin(k, t int, d due, before int, view []core.Message) {
 	after := x.prompt()
 	e := PlayedEpoch{Request: k, At: t, Reason: d.reason, Before: before, After: after}
 	x.judge(t, &e)
-	x.live.Waits = 0
 	x.live.Epoch = &lineage.Epoch{N: len(x.epochs) + 1, Cut: x.cut, Our: ours, Reason: epoch.Reason(d.reason), Time: x.game.starts[k], Before: before, After: after}
 	x.ends = [2]int{len(x.blocks) - 1, 0}
 	same := 0

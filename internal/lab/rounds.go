@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/condensehq/condense/core"
@@ -149,9 +150,7 @@ func (w *sessionWork) along(ctx context.Context, name string, s *Strategy, size 
 			}
 			b := w.trial(name, task{budget: "rounds", cut: cut, room: size / 2})
 			b.scorer = w.scorer(cut)
-			if first == nil {
-				first = b.scorer
-			}
+			first = cmp.Or(first, b.scorer)
 			r := Round{Strategy: s.Name, Session: name, Source: w.session.Source, Mode: w.session.Mode, Round: len(out) + 1, At: i}
 			next, _, err := b.condense(ctx, s, view, len(out)+1)
 			if ctx.Err() != nil {

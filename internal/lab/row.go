@@ -281,7 +281,7 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 			default:
 				worst = core.OutcomeFailed
 			}
-		case core.OutcomeInsufficient, core.OutcomeNoOp:
+		case core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeLater:
 		}
 	}
 	if c.Provider != "" {

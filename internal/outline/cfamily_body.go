@@ -43,10 +43,7 @@ func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done
 
 // initializer reports whether { at j gives a member its value: A::A() : x{1} {}.
 func (p *cfamily) initializer(j int) bool {
-	if p.kind(j-1) == '>' {
-		return true
-	}
-	return p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
+	return p.kind(j-1) == '>' || p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
 }
 
 var cSpecifiers = plain.Words("const noexcept override final volatile try mutable throw requires")

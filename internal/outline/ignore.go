@@ -77,6 +77,12 @@ func newIgnorer(root *os.Root, extra []string) (*ignorer, error) {
 	}
 }
 
+// Ignored returns a function that reports whether git ignores a file under root, by its name with slashes.
+func Ignored(root *os.Root) (func(name string) bool, error) {
+	g, err := newIgnorer(root, nil)
+	return func(name string) bool { return g.ignored(name) != nil }, err
+}
+
 // repository reads the patterns of a git repository that are not under the root.
 func (g *ignorer) repository(top, dir string) error {
 	rel, err := filepath.Rel(top, dir)

@@ -87,10 +87,8 @@ func scanIndented(split func(string) []logical, read func(string) (head, bool), 
 
 // beginsWith reports whether a line begins with the word end, if there is one.
 func beginsWith(text, end string) bool {
-	if end == "" || !strings.HasPrefix(text, end) {
-		return false
-	}
-	return len(text) == len(end) || strings.IndexByte(":?!=", text[len(end)]) < 0 && !inWord[text[len(end)]]
+	rest, begins := strings.CutPrefix(text, end)
+	return end != "" && begins && (rest == "" || strings.IndexByte(":?!=", rest[0]) < 0 && !inWord[rest[0]])
 }
 
 // indentation returns the columns of the blanks at i, and the offset after them.

@@ -103,3 +103,17 @@ func Words(list string) map[string]bool {
 	}
 	return m
 }
+
+// Where returns the place of a panic in a stack: the first frame below the runtime's.
+func Where(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			file := strings.TrimSpace(lines[i+3])
+			file = file[strings.LastIndex(file, "/")+1:]
+			file, _, _ = strings.Cut(file, " ")
+			return " at " + file
+		}
+	}
+	return ""
+}

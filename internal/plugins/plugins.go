@@ -155,7 +155,7 @@ func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv
 		return nil, err
 	}
 	opts := &supervise.Options{Logger: env.Logger}
-	opts.Client.Host, opts.Client.Model = host(), env.Model
+	opts.Client.Host, opts.Client.Model, opts.Client.Run, opts.Client.Embedder = host(), env.Model, env.Run, env.Embedder
 	opts.Client.Models = func(req *core.Request) []wire.NamedModel {
 		var list []wire.NamedModel
 		for name, info := range env.Models(req) {

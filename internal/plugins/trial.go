@@ -10,17 +10,19 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 )
 
 // A Trial runs a plugin for its author: unapproved, because it changes all the time, and
-// with the extractive model under every name, because trying must cost nothing.
+// with [StandIn] under every name, because trying must cost nothing.
 type Trial struct {
-	Plugin config.Provider // Name, Plugin, Folder, Env and Settings count
-	Output *slog.Logger    // receives the output of the process and its end; may be nil
-	Calls  *slog.Logger    // receives the plugin's log of calls; nil means Output
+	Plugin config.Provider                                      // Name, Plugin, Folder, Env and Settings count
+	Model  func(*core.Request, string) (model.Generator, error) // instead of [StandIn]; optional
+	Output *slog.Logger                                         // receives the output of the process and its end; may be nil
+	Calls  *slog.Logger                                         // receives the plugin's log of calls; nil means Output
 	// Persistent restarts the process immediately however often it ended, so that a failing call does not affect the
 	// next.
 	Persistent bool
@@ -32,13 +34,36 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	s.Unpinned = true
 	opts := &supervise.Options{Logger: t.Output}
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
-	m := extractive.New()
-	opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
+	if e, ok := extractive.New().(model.Embedder); ok {
+		opts.Client.Embedder = func() (model.Embedder, error) { return e, nil }
+	}
+	reg, err := resolver.Strategies()
+	if err != nil {
+		return nil, err
+	}
+	opts.Client.Run = resolver.RunnerOf(reg)
+	if opts.Client.Model = t.Model; t.Model == nil {
+		opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return StandIn(), nil }
+	}
 	if t.Persistent {
 		opts.Restart = supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000}
 		opts.Breaker = supervise.Breaker{Failures: 1_000_000}
 	}
 	return open(s, opts)
+}
+
+// StandIn returns the extractive model in a form that always answers, as a language model does: what it cannot do is not the plugin's fault.
+func StandIn() model.Generator { return standIn{extractive.New()} }
+
+type standIn struct{ model.Generator }
+
+// Generate implements [model.Generator].
+func (s standIn) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	a, err := s.Generator.Generate(ctx, p)
+	if errors.Is(err, model.ErrNoText) {
+		return &model.Answer{Text: "Nothing.", Truncated: true}, nil
+	}
+	return a, err
 }
 
 // Remember keeps a description that the plugin gave, for [Known]: so 'trust' can show it before it is approved.

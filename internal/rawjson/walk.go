@@ -127,6 +127,17 @@ func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
+// Pick sets each of to to the raw member of the object raw with the name of the same index. Of several members the last one counts.
+func Pick(raw []byte, names []string, to ...*[]byte) {
+	for k, v := range Fields(raw) {
+		for i, name := range names {
+			if string(k) == name {
+				*to[i] = v
+			}
+		}
+	}
+}
+
 // Field returns the raw value of the member name of the object raw, the last one if
 // there are several, as encoding/json has it; nil if there is none.
 func Field(raw []byte, name string) []byte {

@@ -3,16 +3,20 @@ package remote
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -31,6 +35,7 @@ type Client struct {
 var (
 	_ model.Checker   = (*Client)(nil)
 	_ model.Compactor = (*Client)(nil)
+	_ model.Embedder  = (*Client)(nil)
 )
 
 // New returns the client of a model. It makes no request, and a missing key is an error only
@@ -41,9 +46,7 @@ func New(v *Vendor, o Options) (*Client, error) {
 		return nil, fmt.Errorf("model %s: %w", cmp.Or(o.Name, o.ID, "without a name"), err)
 	}
 	o.Retry = o.Retry.orDefault()
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	c := &Client{vendor: v, opts: o, info: o.info(), at: at, refused: map[string]bool{}}
 	c.http = &http.Client{}
 	if o.HTTPClient != nil {
@@ -94,16 +97,62 @@ func (c *Client) Compacts() string { return c.vendor.Compacts }
 
 // Compact implements [model.Compactor].
 func (c *Client) Compact(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
-	v := c.vendor.Compaction
+	compactor, err := c.as(c.vendor.Compaction, "compaction", core.ErrUnavailable)
+	if err != nil {
+		return nil, err
+	}
+	return compactor.Generate(ctx, p)
+}
+
+// as returns a client of another request of the vendor; the error is lacking if it has none.
+func (c *Client) as(v *Vendor, what string, lacking error) (*Client, error) {
 	if v == nil {
-		return nil, &Error{Kind: KindRefused, Model: c.info.Name, Message: "the vendor's API has no compaction", Err: core.ErrUnavailable}
+		return nil, &Error{Kind: KindRefused, Model: c.info.Name, Message: "the vendor's API has no " + what, Err: lacking}
 	}
 	at, err := c.opts.check(v)
 	if err != nil {
 		return nil, &Error{Kind: KindRefused, Model: c.info.Name, Message: err.Error(), Err: err}
 	}
-	compactor := &Client{vendor: v, opts: c.opts, info: c.info, at: at, http: c.http, refused: map[string]bool{}}
-	return compactor.Generate(ctx, p)
+	return &Client{vendor: v, opts: c.opts, info: c.info, at: at, http: c.http, refused: map[string]bool{}}, nil
+}
+
+// Texts of one request for vectors: answers of the largest models then have some 5 MB.
+const embedBatch = 64
+
+// Embed implements [model.Embedder].
+func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, usage core.Usage, _ error) {
+	e, err := c.as(c.vendor.Embedding, "embeddings", errors.ErrUnsupported)
+	if err != nil {
+		return nil, usage, err
+	}
+	for part := range slices.Chunk(texts, embedBatch) {
+		p := &model.Prompt{}
+		for _, t := range part {
+			p.Messages = append(p.Messages, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(t)}})
+		}
+		answer, err := e.Generate(ctx, p)
+		if answer != nil {
+			usage = usage.Add(answer.Usage)
+		}
+		if err != nil {
+			return nil, usage, err
+		}
+		var got [][]*float32
+		if err := json.Unmarshal([]byte(answer.Text), &got); err != nil || len(got) != len(part) {
+			return nil, usage, &Error{Kind: KindMalformed, Message: fmt.Sprintf("%d vectors for %d texts", len(got), len(part)), Err: err}
+		}
+		for _, v := range got {
+			if slices.Contains(v, nil) { // as some servers write what is no number
+				return nil, usage, &Error{Kind: KindMalformed, Message: "a vector has something else than numbers"}
+			}
+			vector := make([]float32, len(v))
+			for i, x := range v {
+				vector[i] = *x
+			}
+			vectors = append(vectors, vector)
+		}
+	}
+	return vectors, usage, nil
 }
 
 func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.Answer, attempts int, e *Error) {
@@ -124,6 +173,9 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 		if e == nil {
 			answer.Text, answer.Truncated = reply.Text.String(), reply.Truncated
+			if p.Schema != "" && !json.Valid([]byte(answer.Text)) {
+				return answer, attempts, &Error{Kind: KindMalformed, Message: "the answer is not JSON, as the schema demands"}
+			}
 			c.doubt(ctx, p, reply)
 			return answer, attempts, nil
 		}
@@ -131,6 +183,10 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		if e.Kind == KindRefused && c.learn(e) {
 			failures-- // not a failed attempt; the number of parameters limits this
 			continue
+		}
+		if e.Kind == KindRefused && (p.Schema != "" || p.Temperature != nil || p.Effort != "") && lacking().MatchString(e.Param+" "+e.Message) &&
+			(strings.Contains(e.Message, "support") || unknownParameter().MatchString(e.Message)) {
+			e.Err = errors.ErrUnsupported
 		}
 		if !kinds[e.Kind].repeat || failures >= c.opts.Retry.Attempts {
 			return answer, attempts, c.advise(e)
@@ -149,6 +205,9 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 		}
 	}
 }
+
+// lacking matches the errors of models without a schema, a temperature or an effort.
+var lacking = plain.Pattern(`(?is)output_config|output.format|response_format|json_schema|structured.output|temperature|effort`)
 
 // disbelieve drops a vendor's impossible numbers: they would distort costs in reports and use
 // up the user's budget. The bounds are generous, because images, reasoning and text added by

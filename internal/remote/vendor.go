@@ -9,7 +9,7 @@ import (
 )
 
 // A Vendor describes the differences between the vendors' APIs. All fields except Optional,
-// Compaction and Clean are required.
+// Compaction, Embedding and Clean are required.
 type Vendor struct {
 	// BaseURL is where the vendor's own service is, KeyEnv the environment variable in
 	// which its key usually is.
@@ -32,6 +32,9 @@ type Vendor struct {
 	// vendor returned. Compacts is the API whose requests accept the array.
 	Compaction *Vendor
 	Compacts   string
+	// Embedding, if the vendor has it, is the request for vectors of the messages of a prompt, one text each: the text of its reply is a JSON
+	// array of arrays of numbers.
+	Embedding *Vendor
 	// Clean removes text that is not part of the answer.
 	Clean func(text string) string
 }

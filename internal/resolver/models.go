@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -79,6 +80,36 @@ func (r *Models) Model(agent, name string) (model.Generator, error) {
 	}
 	r.opened[name] = g
 	return g, nil
+}
+
+// Embedder returns the model that turns texts into vectors: the only one of the program that can, or of the configuration that says so.
+func (r *Models) Embedder() (model.Embedder, error) {
+	var names []string
+	for name, g := range r.opts.Own {
+		if _, can := g.(model.Embedder); can {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		names = slices.DeleteFunc(r.config.Models(), func(name string) bool {
+			m, err := r.config.Model(name)
+			return err != nil || !m.Embeddings
+		})
+	}
+	switch slices.Sort(names); len(names) {
+	case 0:
+		return nil, fmt.Errorf("no model of the configuration has embeddings: true: %w", errors.ErrUnsupported)
+	case 1:
+	default:
+		return nil, &UnavailableError{"embeddings: true is for one model; it is set for " + strings.Join(names, ", ")}
+	}
+	g, err := r.Model("", names[0])
+	if e, can := g.(model.Embedder); can {
+		return e, err
+	} else if err == nil {
+		err = r.Check("", names[0]) // a model that is withheld says why
+	}
+	return nil, cmp.Or(err, fmt.Errorf("model %s: %w", names[0], errors.ErrUnsupported))
 }
 
 // Check returns an error if [Models.Model] would return one, or if the key of the model is

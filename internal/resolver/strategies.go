@@ -3,9 +3,16 @@
 package resolver
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -32,4 +39,59 @@ func Names(reg *registry.Registry, opts config.Options) config.Options {
 		opts.Chain = providers.Chain()
 	}
 	return opts
+}
+
+// A Runner lets a strategy shorten the messages of req that are not protected, for a provider that uses the answer, which is verified, as a
+// part of its own. The provider may be a module without files, so the strategy reads none. Errors of the provider's wrap
+// [core.ErrInvalidRequest].
+type Runner = func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
+	models func(name string) (model.Generator, error)) (*core.Result, error)
+
+// RunnerOf returns a runner of strategies.
+func RunnerOf(reg *registry.Registry) Runner {
+	return func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
+		models func(name string) (model.Generator, error),
+	) (*core.Result, error) {
+		s, err := reg.Get(strategy)
+		var p core.CondensationProvider
+		if err == nil {
+			err = namesNoFile(settings)
+		}
+		if err == nil {
+			p, err = s.Open(ctx, settings, registry.Env{Model: models})
+		}
+		switch {
+		case errors.Is(err, core.ErrUnavailable):
+			return nil, err
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", core.ErrInvalidRequest, err)
+		}
+		defer core.Close(p) //nolint:errcheck // nothing depends on it
+		given := req.Clone()
+		given.Dir, given.FilesRead, given.Abilities = "", nil, s.Abilities
+		res, err := p.Condense(ctx, given)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strategy, err)
+		}
+		check := *req
+		check.Abilities = s.Abilities
+		return res, core.Verify(&check, res)
+	}
+}
+
+// namesNoFile returns an error if a setting names a file of the user.
+func namesNoFile(settings json.RawMessage) error {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(settings, &all) != nil {
+		return nil //nolint:nilerr // no object: a value, or reported when it is read
+	}
+	for name, value := range all {
+		if strings.HasSuffix(strings.ToLower(name), "_file") {
+			return fmt.Errorf("settings: %s: names a file, which only the user's configuration may", name)
+		}
+		if err := namesNoFile(value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,10 +36,7 @@ func ContextWindowExceeded(value json.RawMessage, apiError bool) bool {
 		return false
 	}
 	v := bytes.TrimSpace(value)
-	if !rawjson.IsObject(v) {
-		return false
-	}
-	return byOpenAI(v, apiError) || byGateway(v) || byAnthropic(v)
+	return rawjson.IsObject(v) && (byOpenAI(v, apiError) || byGateway(v) || byAnthropic(v))
 }
 
 // ContextLengthError reports whether Roo-Code would take err, the error of an SDK, for one
@@ -113,10 +110,7 @@ func byGateway(v []byte) bool {
 func byAnthropic(v []byte) bool {
 	inner := rawjson.Field(rawjson.Field(v, "error"), "error")
 	message := rawjson.Field(inner, "message")
-	if rawjson.Text(rawjson.Field(inner, "type")) != "invalid_request_error" {
-		return false
-	}
-	return truthy(message) && anthropicOverflow().MatchString(unfold.Replace(toString(message)))
+	return rawjson.Text(rawjson.Field(inner, "type")) == "invalid_request_error" && truthy(message) && anthropicOverflow().MatchString(unfold.Replace(toString(message)))
 }
 
 // coalesce is a ?? b ?? … .

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -124,9 +125,7 @@ func (x *Index) text(p *passage) string { return x.pieces[p.piece].Text()[p.from
 func passageEnd(text string) (end, lines int) {
 	for lines < passageLines {
 		n := strings.IndexByte(text[end:], '\n') + 1
-		if n == 0 {
-			n = len(text) - end
-		}
+		n = cmp.Or(n, len(text)-end)
 		if end+n > passageBytes {
 			break
 		}

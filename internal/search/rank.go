@@ -241,12 +241,7 @@ func (q *Query) Says(s *Stemmer, p *recall.Piece) bool {
 			stems = append(stems, "") // in no phrase
 		}
 	})
-	for _, phrase := range q.phrases {
-		if !containsRun(stems, phrase) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(q.phrases, func(phrase []string) bool { return !containsRun(stems, phrase) })
 }
 
 // containsRun reports whether run is in all without a gap.

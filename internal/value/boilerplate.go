@@ -140,12 +140,9 @@ func isWrapper(line string) bool {
 // isPatch reports whether the lines of a call have a patch in the form of apply_patch.
 func isPatch(lines []Line) bool {
 	const look = 4 // lines
-	for i := range lines[:min(look, len(lines))] {
-		if strings.Contains(lines[i].Text, "*** Begin Patch") || strings.HasPrefix(lines[i].Text, "*** Update File: ") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines[:min(look, len(lines))], func(l Line) bool {
+		return strings.Contains(l.Text, "*** Begin Patch") || strings.HasPrefix(l.Text, "*** Update File: ")
+	})
 }
 
 // stale reports whether a newer line makes l redundant.

@@ -488,13 +488,5 @@ func Literal(line string) bool {
 }
 
 func isHandle(s string) bool {
-	if len(s) != 10 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(s) == 10 && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -16,6 +16,7 @@
 package value
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -119,9 +120,7 @@ func (o *Options) complete() error {
 		}
 		o.Model = m
 	}
-	if o.Reader == nil {
-		o.Reader = new(dialog.Reader)
-	}
+	o.Reader = cmp.Or(o.Reader, new(dialog.Reader))
 	o.Words = max(o.Words, o.Room)
 	o.Limit = max(o.Limit, o.Words)
 	if o.Shares == nil {

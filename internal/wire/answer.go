@@ -239,5 +239,7 @@ func (a *answer) result(d *condensepb.Done) (*core.Result, error) {
 		}
 		out = append(out, m)
 	}
-	return &core.Result{Messages: append(out, a.inserted[len(a.messages)]...), Usage: fromUsage(u), Steps: fromSteps(d.GetSteps())}, nil
+	return &core.Result{
+		Messages: append(out, a.inserted[len(a.messages)]...), State: d.GetState(), Later: line(d.GetLater(), maxStepNote), Usage: fromUsage(u), Steps: fromSteps(d.GetSteps()),
+	}, nil
 }

@@ -134,6 +134,7 @@ func (c *call) send(ctx context.Context) error {
 func (c *call) history(ctx context.Context) error {
 	start := toStart(c.req)
 	start.LogLevel, start.Host, start.Estimate = c.logLevel(ctx), valid(c.client.opts.Host), c.estimate
+	start.Callbacks = c.callbacks()
 	if list := c.client.opts.Models; list != nil {
 		start.Models = toModels(list(c.req))
 	}

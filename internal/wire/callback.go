@@ -29,31 +29,49 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 	case over > 0:
 		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d callbacks in a call", limits.Callbacks)
 	}
+	opts, lacks := &c.client.opts, ""
 	switch cb.GetCall().(type) {
 	case *condensepb.Callback_CountTokens:
-		if c.countable -= size; c.countable < 0 {
-			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count in a call", limits.CountBytes)
-		}
-		c.enqueue(ctx, cb)
-		return nil
-	case *condensepb.Callback_Generate:
+	case *condensepb.Callback_Generate, *condensepb.Callback_Embed:
 		if err := c.client.Abilities().Check(core.AsksModels, "", "asks a language model"); err != nil {
 			return err
 		}
-		if c.client.opts.Model == nil {
-			return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host has no language model to plugins")
+		if cb.GetGenerate() != nil && opts.Model == nil || cb.GetEmbed() != nil && opts.Embedder == nil {
+			lacks = "has no language model to plugins"
 		}
-		if c.countable -= size; c.countable < 0 {
-			return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
+	case *condensepb.Callback_Hidden, *condensepb.Callback_Run:
+		if cb.GetHidden() != nil && c.req.Hidden == nil || cb.GetRun() != nil && opts.Run == nil {
+			lacks = "does not answer it"
 		}
-		if c.models == nil {
-			c.models = newLending(c)
-		}
-		c.models.enqueue(ctx, cb)
-		return nil
 	default:
-		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host does not know the request")
+		lacks = "does not know the request"
 	}
+	if lacks != "" {
+		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host %s", lacks)
+	}
+	if c.countable -= size; c.countable < 0 {
+		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
+	}
+	if cb.GetCountTokens() != nil {
+		c.enqueue(ctx, cb)
+		return nil
+	}
+	if c.models == nil {
+		c.models = newLending(c)
+	}
+	c.models.enqueue(ctx, cb)
+	return nil
+}
+
+// callbacks names the callbacks that are answered beside count_tokens and generate; schema is that of a Generate.
+func (c *call) callbacks() []string {
+	names := []string{"schema"}
+	for i, answered := range []bool{c.req.Hidden != nil, c.client.opts.Run != nil, c.client.opts.Embedder != nil} {
+		if answered {
+			names = append(names, []string{"hidden", "run", "embed"}[i])
+		}
+	}
+	return names
 }
 
 // excess is how many callbacks above the limit a plugin may have open when it learns of the

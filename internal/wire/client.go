@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,7 +31,14 @@ type ClientOptions struct {
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models lists the models that Model would return, as far as they are known; nil for none.
 	Models func(req *core.Request) []NamedModel
+	// Run lets a built-in strategy shorten the messages of req that are not protected, with these models, and verifies its answer.
+	// Embedder returns the model for vectors. Nil: the host has none.
+	Run      func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models Lender) (*core.Result, error)
+	Embedder func() (model.Embedder, error)
 }
+
+// A Lender returns the language model of a name; empty for the host's choice.
+type Lender = func(name string) (model.Generator, error)
 
 // A NamedModel is a language model that a plugin may use, and the available information.
 type NamedModel struct {
@@ -66,9 +74,7 @@ func NewClient(conn grpc.ClientConnInterface, opts *ClientOptions) *Client {
 		c.opts = *opts
 	}
 	c.opts.Limits = c.opts.Limits.withDefaults()
-	if c.opts.Logger == nil {
-		c.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.opts.Logger = cmp.Or(c.opts.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -23,6 +23,7 @@ func toStart(req *core.Request) *condensepb.Start {
 		System: byhand.Bytes(req.System), Environment: byhand.Bytes(req.Environment), Instructions: byhand.Bytes(req.Instructions),
 		Dir: byhand.Bytes(req.Dir), Tools: byhand.Bytes(req.Tools), Originals: byhand.Bytes(req.Originals), NoRecall: req.NoRecall,
 		Model: byhand.Name(req.Model), Price: toPrice(req.Price),
+		Conversation: byhand.Name(req.Conversation), State: req.State, MayWait: req.MayWait,
 	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, byhand.Bytes(f))

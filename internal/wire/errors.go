@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,7 @@ type RemoteError struct {
 }
 
 // Error returns the plugin's message.
-func (e *RemoteError) Error() string {
-	if e.Text == "" {
-		return e.Code.String()
-	}
-	return e.Text
-}
+func (e *RemoteError) Error() string { return cmp.Or(e.Text, e.Code.String()) }
 
 // Fault reports whether the plugin did not return: its code panicked or threw. Internal is a panic, and Unknown what gRPC makes of an
 // exception that nobody catches.

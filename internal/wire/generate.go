@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,9 +21,10 @@ type modelUse struct {
 	slots chan struct{}  // one for each model that is being asked
 
 	mu            sync.Mutex
-	asked         int // calls so far
+	asked, runs   int // calls so far, and runs of strategies
 	input, output int // tokens that may still be read and written
 	spent         core.Usage
+	running       sync.Mutex // held by a run of a strategy, and guards runs
 }
 
 // concurrentModels is how many requests to models one call may have at the same time.
@@ -53,6 +55,8 @@ var generateCodes = []struct {
 	{model.ErrTooLong, condensepb.CallbackError_CODE_TOO_LONG},
 	{model.ErrNoText, condensepb.CallbackError_CODE_NO_TEXT},
 	{core.ErrUnavailable, condensepb.CallbackError_CODE_UNAVAILABLE},
+	{errors.ErrUnsupported, condensepb.CallbackError_CODE_UNSUPPORTED},
+	{core.ErrInvalidRequest, condensepb.CallbackError_CODE_INVALID},
 }
 
 var (
@@ -73,9 +77,9 @@ func (l *modelUse) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	})
 }
 
-// reply answers cb. A panic of the model makes only this reply fail.
+// reply answers cb. A panic of a model or a strategy makes only this reply fail.
 func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
-	fail := func(err error) *condensepb.Reply {
+	fail := func(err error) {
 		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
 		for _, c := range generateCodes {
 			if errors.Is(err, c.err) {
@@ -83,23 +87,32 @@ func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) (r *conde
 				break
 			}
 		}
-		return &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{Error: e}}
+		r = &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{Error: e}}
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			r = fail(fmt.Errorf("generate: panic: %v", p))
+			fail(fmt.Errorf("panic: %v", p))
 		}
 	}()
-	answer, err := l.generate(ctx, cb.GetGenerate())
-	if err != nil {
-		return fail(err)
+	r = &condensepb.Reply{Id: cb.GetId()}
+	var err error
+	switch k := cb.GetCall().(type) {
+	case *condensepb.Callback_Hidden:
+		r.Result, err = l.hidden(k.Hidden.GetIds())
+	case *condensepb.Callback_Run:
+		r.Result, err = l.run(ctx, k.Run)
+	case *condensepb.Callback_Embed:
+		r.Result, err = l.embed(ctx, k.Embed.GetTexts())
+	default:
+		r.Result, err = l.generate(ctx, cb.GetGenerate())
 	}
-	return &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Generated{Generated: &condensepb.Generated{
-		Text: byhand.Bytes(answer.Text), Truncated: answer.Truncated, Usage: toUsage(answer.Usage),
-	}}}
+	if err != nil {
+		fail(err)
+	}
+	return r
 }
 
-func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*model.Answer, error) {
+func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*condensepb.Reply_Generated, error) {
 	m, err := l.call.client.opts.Model(l.call.req, g.GetModel())
 	if err != nil {
 		return nil, err
@@ -108,18 +121,34 @@ func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*model
 	if err != nil {
 		return nil, err
 	}
+	answer, err := l.ask(ctx, m, p, size)
+	if err != nil {
+		return nil, err
+	}
+	if p.Schema != "" && !json.Valid([]byte(answer.Text)) {
+		return nil, fmt.Errorf("the answer is not JSON, as the schema demands (cut at its limit: %t)", answer.Truncated)
+	}
+	return &condensepb.Reply_Generated{Generated: &condensepb.Generated{
+		Text: byhand.Bytes(answer.Text), Truncated: answer.Truncated, Usage: toUsage(answer.Usage),
+	}}, nil
+}
+
+// ask asks a model within the quota of the call. Size is that of p in tokens.
+func (l *modelUse) ask(ctx context.Context, m model.Generator, p *model.Prompt, size int) (*model.Answer, error) {
 	want := p.MaxOutput
 	if want == 0 {
 		want = m.Info().MaxOutput
 	}
-	want = cmp.Or(want, unknownOutput)
-	if p.MaxOutput, err = l.reserve(size, want); err != nil {
+	within, err := l.reserve(size, cmp.Or(want, unknownOutput))
+	if err != nil {
 		return nil, err
 	}
-	answer, err := m.Generate(ctx, p)
+	limited := *p
+	limited.MaxOutput = within
+	answer, err := m.Generate(ctx, &limited)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.output += p.MaxOutput
+	l.output += within
 	if answer != nil {
 		l.output -= answer.Usage.OutputTokens
 		l.spent = l.spent.Add(answer.Usage)
@@ -154,8 +183,11 @@ func (l *modelUse) reserve(input, output int) (int, error) {
 // prompt returns the prompt and its size in tokens.
 func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 	req := l.call.req
-	p := &model.Prompt{System: byhand.String(g.GetSystem()), Tools: byhand.String(g.GetTools()), Cached: g.GetCached()}
-	size := req.Counter.Count(core.Text(p.System), core.Text(p.Tools))
+	p := &model.Prompt{
+		System: byhand.String(g.GetSystem()), Tools: byhand.String(g.GetTools()), Cached: g.GetCached(),
+		Schema: byhand.String(g.GetSchema()), Temperature: g.Temperature, Effort: g.GetEffort(),
+	}
+	size := req.Counter.Count(core.Text(p.System), core.Text(p.Tools), core.Text(p.Schema))
 	invalid := func(i int, format string, args ...any) (*model.Prompt, int, error) {
 		return nil, 0, fmt.Errorf("%w: input %d: "+format, append([]any{errInvalid, i}, args...)...)
 	}
@@ -163,6 +195,14 @@ func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 		return nil, 0, fmt.Errorf("%w: max_output_tokens: %d", errInvalid, n)
 	}
 	p.MaxOutput = int(g.GetMaxOutputTokens())
+	switch t := g.GetTemperature(); {
+	case p.Schema != "" && json.Unmarshal(g.GetSchema(), &map[string]json.RawMessage{}) != nil:
+		return nil, 0, fmt.Errorf("%w: schema: want a JSON object", errInvalid)
+	case !(t >= 0 && t <= 2):
+		return nil, 0, fmt.Errorf("%w: temperature: %v; want 0 to 2", errInvalid, t)
+	case p.Effort != "" && p.Effort != "low" && p.Effort != "medium" && p.Effort != "high":
+		return nil, 0, fmt.Errorf("%w: effort: %q; want low, medium or high", errInvalid, p.Effort)
+	}
 	for i, in := range g.GetInput() {
 		switch k := in.GetKind().(type) {
 		case *condensepb.GenerateInput_Messages:

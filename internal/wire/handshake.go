@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/hashicorp/go-plugin"
@@ -120,22 +121,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	set := func(n *int, def int) {
-		if *n <= 0 {
-			*n = def
-		}
+	or := func(n, def int) int { return cmp.Or(max(n, 0), def) }
+	return Limits{
+		AnswerBytes: or(l.AnswerBytes, 64<<20), NewMessages: or(l.NewMessages, 10_000), NewParts: or(l.NewParts, 1_000_000),
+		Callbacks: or(l.Callbacks, 100_000), CountBytes: or(l.CountBytes, 256<<20), ModelCalls: or(l.ModelCalls, 64),
+		ModelInput: or(l.ModelInput, 4_000_000), ModelOutput: or(l.ModelOutput, 500_000),
+		LogLines: or(l.LogLines, 1_000), Envelopes: or(l.Envelopes, 1_000_000),
 	}
-	set(&l.AnswerBytes, 64<<20)
-	set(&l.NewMessages, 10_000)
-	set(&l.NewParts, 1_000_000)
-	set(&l.Callbacks, 100_000)
-	set(&l.CountBytes, 256<<20)
-	set(&l.ModelCalls, 64)
-	set(&l.ModelInput, 4_000_000)
-	set(&l.ModelOutput, 500_000)
-	set(&l.LogLines, 1_000)
-	set(&l.Envelopes, 1_000_000)
-	return l
 }
 
 // DialTuning returns options for a host's connection to a plugin. Nearly all that it

@@ -45,9 +45,9 @@ func (r *Relay) Describe(ctx context.Context, _ *condensepb.DescribeRequest) (*c
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	res := &condensepb.DescribeResponse{}
-	if err := unmarshal(data, res); err != nil {
-		return nil, status.Errorf(codes.Internal, "its description is no DescribeResponse: %v", err)
+	res, err := described(data)
+	if err != nil {
+		return nil, err
 	}
 	if res.Sdk = r.SDK; res.GetVersion() == "" {
 		res.Version = "unknown"
@@ -187,7 +187,11 @@ func (g *GuestCall) answer(edit []byte) error {
 		return sendEdit(c.stream, piece)
 	}
 	var failed error // of the stream
+	done := &condensepb.Done{}
 	err := byhand.Each(edit, func(f *byhand.Field) error {
+		if f.Num == byhand.NumDone {
+			return unmarshal(f.Value, done)
+		}
 		if f.Value != nil {
 			piece = byhand.AppendBytes(piece, f.Num, f.Value)
 		}
@@ -207,7 +211,8 @@ func (g *GuestCall) answer(edit []byte) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: &condensepb.Done{Steps: g.steps}}}, wrapResponse, c.stream.Send)
+	done.Usage, done.Steps = nil, g.steps
+	return send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: done}}, wrapResponse, c.stream.Send)
 }
 
 // Log sends a line to the host's log.
@@ -239,23 +244,22 @@ func (g *GuestCall) Report(step []byte) error {
 // Generate has the host ask a language model, with an encoded Generate. It returns an encoded Reply.
 func (g *GuestCall) Generate(ctx context.Context, data []byte) ([]byte, error) {
 	req := &condensepb.Generate{}
-	if err := unmarshal(data, req); err != nil {
-		return nil, fmt.Errorf("it asks a model with something that is no Generate: %w", err)
-	}
-	return g.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: req}})
+	cb := &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: req}}
+	return g.ask(ctx, data, req, cb, "asks a model with something that is no Generate")
 }
 
 // Count has the host count tokens, with an encoded CountTokens. It returns an encoded Reply.
 func (g *GuestCall) Count(ctx context.Context, data []byte) ([]byte, error) {
 	req := &condensepb.CountTokens{}
-	if err := unmarshal(data, req); err != nil {
-		return nil, fmt.Errorf("it counts with something that is no CountTokens: %w", err)
-	}
-	return g.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}})
+	cb := &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}}
+	return g.ask(ctx, data, req, cb, "counts with something that is no CountTokens")
 }
 
-// ask returns the host's reply, a refusal included.
-func (g *GuestCall) ask(ctx context.Context, cb *condensepb.Callback) ([]byte, error) {
+// ask returns the host's reply to the callback around req, which data encodes, a refusal included.
+func (g *GuestCall) ask(ctx context.Context, data []byte, req proto.Message, cb *condensepb.Callback, fault string) ([]byte, error) {
+	if err := unmarshal(data, req); err != nil {
+		return nil, fmt.Errorf("it %s: %w", fault, err)
+	}
 	r, err := g.call.reply(ctx, cb)
 	if err != nil {
 		return nil, err
@@ -265,9 +269,14 @@ func (g *GuestCall) ask(ctx context.Context, cb *condensepb.Callback) ([]byte, e
 
 // DescribedSettings returns the settings of an encoded DescribeResponse.
 func DescribedSettings(data []byte) ([]registry.Setting, error) {
+	res, err := described(data)
+	return fromSettings(res.GetSettings(), nestedSettings), err
+}
+
+func described(data []byte) (*condensepb.DescribeResponse, error) {
 	res := &condensepb.DescribeResponse{}
 	if err := unmarshal(data, res); err != nil {
 		return nil, status.Errorf(codes.Internal, "its description is no DescribeResponse: %v", err)
 	}
-	return fromSettings(res.GetSettings(), nestedSettings), nil
+	return res, nil
 }

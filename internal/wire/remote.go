@@ -2,8 +2,12 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/byhand"
@@ -18,7 +22,7 @@ type remoteModel struct {
 }
 
 // errNoCall is the error of a request outside of a call.
-var errNoCall = errors.New("a language model of the host can be asked during Condense only, with the context of the call")
+var errNoCall = errors.New("the host can be asked during Condense only, with the context of the call")
 
 // Generate has the host ask the model, within the call of ctx.
 func (m *remoteModel) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
@@ -36,8 +40,15 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 	}
 	g := &condensepb.Generate{
 		Model: valid(m.name), System: byhand.Bytes(p.System), MaxOutputTokens: int64(p.MaxOutput), Tools: byhand.Bytes(p.Tools), Cached: p.Cached,
+		Schema: byhand.Bytes(p.Schema), Temperature: p.Temperature, Effort: valid(p.Effort),
 	}
-	var err error
+	err := error(nil)
+	if p.Schema != "" || p.Temperature != nil || p.Effort != "" {
+		err = c.answered("schema")
+	}
+	if err != nil {
+		return nil, err
+	}
 	if g.Input, err = c.inputs(p.Messages); err != nil {
 		return nil, err
 	}
@@ -49,10 +60,7 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 	if got == nil {
 		return nil, errors.New("the host answered something else")
 	}
-	usage := fromUsage(got.GetUsage())
-	c.mu.Lock()
-	c.modelUsage = c.modelUsage.Add(usage)
-	c.mu.Unlock()
+	usage := c.spent(got.GetUsage())
 	return &model.Answer{Text: byhand.String(got.GetText()), Truncated: got.GetTruncated(), Usage: usage}, nil
 }
 
@@ -92,16 +100,29 @@ func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInpu
 	return inputs, nil
 }
 
+// spent returns the usage of the host's models that a reply reports, and remembers it.
+func (c *serverCall) spent(u *condensepb.Usage) core.Usage {
+	usage := fromUsage(u)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.modelUsage = c.modelUsage.Add(usage)
+	return usage
+}
+
 // own returns the part of u that the provider spent itself: the host knows the usage of its
 // own models.
 func (c *serverCall) own(u core.Usage) core.Usage {
 	c.mu.Lock()
-	l := c.modelUsage
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	return less(u, c.modelUsage)
+}
+
+// less returns u without v.
+func less(u, v core.Usage) core.Usage {
 	return core.Usage{
-		Calls: max(u.Calls-l.Calls, 0), InputTokens: max(u.InputTokens-l.InputTokens, 0),
-		OutputTokens: max(u.OutputTokens-l.OutputTokens, 0), CachedTokens: max(u.CachedTokens-l.CachedTokens, 0),
-		USD: cents(u.USD - l.USD), Unpriced: max(u.Unpriced-l.Unpriced, 0),
+		Calls: max(u.Calls-v.Calls, 0), InputTokens: max(u.InputTokens-v.InputTokens, 0),
+		OutputTokens: max(u.OutputTokens-v.OutputTokens, 0), CachedTokens: max(u.CachedTokens-v.CachedTokens, 0),
+		USD: cents(u.USD - v.USD), Unpriced: max(u.Unpriced-v.Unpriced, 0),
 	}
 }
 
@@ -120,15 +141,95 @@ func refusal(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
+	if refused.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
+		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+	}
 	for _, c := range generateCodes {
 		if c.code == refused.Code && c.code != condensepb.CallbackError_CODE_QUOTA && c.code != condensepb.CallbackError_CODE_INVALID {
 			return fmt.Errorf("%w: %w", c.err, err)
 		}
 	}
-	if refused.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
-		return fmt.Errorf("%w: %s", core.ErrUnavailable, refused.Error())
-	}
 	return err
+}
+
+// answered returns an error that wraps [errors.ErrUnsupported] if the host does not answer the callback of that name.
+func (c *serverCall) answered(name string) error {
+	if c == nil {
+		return errNoCall
+	}
+	if slices.Contains(c.callbacks, name) {
+		return nil
+	}
+	return fmt.Errorf("%s: not supported by this host: %w", name, errors.ErrUnsupported)
+}
+
+// embed is Embed of [registry.Env] in a plugin.
+func embed(ctx context.Context, texts []string) (vectors [][]float32, usage core.Usage, err error) {
+	c, _ := callOf(ctx)
+	if err := c.answered("embed"); err != nil {
+		return nil, usage, err
+	}
+	for part := range slices.Chunk(texts, maxTexts/2) {
+		ask := &condensepb.Embed{}
+		for _, t := range part {
+			ask.Texts = append(ask.Texts, byhand.Bytes(t))
+		}
+		r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Embed{Embed: ask}})
+		if err != nil {
+			return nil, usage, refusal(err)
+		}
+		usage = usage.Add(c.spent(r.GetEmbedded().GetUsage()))
+		for _, v := range r.GetEmbedded().GetVectors() {
+			vectors = append(vectors, v.GetValues())
+		}
+	}
+	return vectors, usage, nil
+}
+
+// run is Run of [registry.Env] in a plugin.
+func run(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage) (*core.Result, error) {
+	c, _ := callOf(ctx)
+	if err := c.answered("run"); err != nil {
+		return nil, err
+	}
+	if n := len(req.Messages); n != len(c.messages) || n == 0 || byhand.Run(c.messages, c.at, req.Messages) != n {
+		return nil, errors.New("run: want the messages of the request as they came, with those protected that stay")
+	}
+	ask := &condensepb.Run{Strategy: valid(strategy), Settings: settings, Target: int64(req.Budget.Target)}
+	for i, m := range req.Messages {
+		switch last := len(ask.GetMessages()) - 1; {
+		case m.Protected:
+		case i > 0 && last >= 0 && !req.Messages[i-1].Protected:
+			ask.Messages[last].Last = byhand.Name(m.ID)
+		default:
+			ask.Messages = append(ask.Messages, &condensepb.MessageRange{First: byhand.Name(m.ID)})
+		}
+	}
+	if len(ask.GetMessages()) == 0 {
+		return &core.Result{Messages: req.Messages}, nil
+	}
+	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Run{Run: ask}})
+	if err != nil {
+		return nil, refusal(err)
+	}
+	a := newAnswer(req.Messages, (Limits{}).withDefaults())
+	if err := a.add(r.GetRun().GetEdit(), 0); err != nil {
+		return nil, err
+	}
+	return a.result(&condensepb.Done{Usage: toUsage(c.spent(r.GetRun().GetUsage()))})
+}
+
+// hidden is Hidden of [core.Request] in a plugin.
+func (c *serverCall) hidden(ctx context.Context, ids []string) ([]core.Message, error) {
+	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Hidden{Hidden: &condensepb.Hidden{Ids: each(ids, byhand.Name)}}})
+	if err != nil {
+		return nil, refusal(err)
+	}
+	data, err := proto.Marshal(&condensepb.Messages{Messages: r.GetHidden().GetMessages()})
+	if err != nil {
+		return nil, err
+	}
+	return byhand.DecodeRun(data, nil)
 }
 
 func toModels(models []NamedModel) []*condensepb.LentModel {

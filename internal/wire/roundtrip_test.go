@@ -1,10 +1,12 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,8 +53,10 @@ func TestSame(t *testing.T) {
 		req.Abilities = everything
 		req.Host, req.Model, req.Price = "condense v1.2.3", "mod\xffel", core.Price{Input: r.Float64(), Output: 1, CacheRead: 2, CacheWrite: 3}
 		req.API, req.NoRecall = "responses", r.IntN(2) == 0
+		req.MayWait = r.IntN(2) == 0
+		req.Conversation, req.State = "con\xffversation", []byte("st\xffate")
 		for f, v := range reflect.ValueOf(*req).Fields() {
-			if v.IsZero() && f.Name != "NoRecall" && f.Name != "Messages" && f.Name != "Typed" { // a function cannot cross
+			if v.IsZero() && !slices.Contains([]string{"NoRecall", "MayWait", "Messages", "Typed", "Hidden", "States"}, f.Name) { // functions, and others' states, cannot cross
 				rt.Fatalf("Request.%s is not tested: a plugin must get it", f.Name)
 			}
 		}
@@ -73,6 +77,12 @@ func TestSame(t *testing.T) {
 			rt.Errorf("what was given differs (-want +got):\n%s", diff)
 		}
 		sameMessages(rt, "answered", got.Messages, want.Messages)
+		if !bytes.Equal(got.State, want.State) {
+			rt.Errorf("state is %q; want %q", got.State, want.State)
+		}
+		if got.Later != want.Later {
+			rt.Errorf("later is %q; want %q", got.Later, want.Later)
+		}
 		if got.Usage != want.Usage {
 			rt.Errorf("usage is %+v; want %+v", got.Usage, want.Usage)
 		}
@@ -98,6 +108,9 @@ func sameMessages(t *rapid.T, what string, got, want []core.Message) {
 // rewritten in all ways, and new ones.
 func scramble(r *rand.Rand, req *core.Request) *core.Result {
 	res := &core.Result{Usage: core.Usage{Calls: r.IntN(3), InputTokens: r.IntN(1000), OutputTokens: 2, CachedTokens: 1, USD: r.Float64()}}
+	if r.IntN(2) == 0 {
+		res.State, res.Later = []byte{0xff, byte(r.IntN(256))}, "half done"
+	}
 	for i := range r.IntN(3) {
 		s := core.Step{Name: "step", Looked: r.IntN(9), Changed: i, TokensBefore: r.IntN(9), TokensAfter: 3, Duration: time.Duration(r.IntN(1e9)), Note: "né"}
 		if r.IntN(2) == 0 {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ func NewServer(s registry.Strategy, opts *ServerOptions) *Server {
 	if opts != nil {
 		srv.opts = *opts
 	}
-	if srv.opts.Logger == nil {
-		srv.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	srv.opts.Logger = cmp.Or(srv.opts.Logger, slog.New(slog.DiscardHandler))
 	srv.logger = slog.New(&callHandler{next: srv.opts.Logger.Handler()})
 	return srv
 }
@@ -93,7 +92,7 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 			end()
 		}
 	}()
-	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger, Model: s.model})
+	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger, Model: s.model, Embed: embed, Run: run})
 	switch {
 	case err == nil && p == nil:
 		return nil, status.Error(codes.Internal, "the strategy opened no provider")

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
@@ -30,6 +31,7 @@ type serverCall struct {
 	stream    serverStream
 	fragments assembler
 	level     slog.Level     // the least that the host wants
+	callbacks []string       // that the host answers
 	estimate  bool           // the host wants to know only what the call would cost
 	messages  []core.Message // as they came
 	at        map[string]int // index of a message, by ID
@@ -70,6 +72,9 @@ func (s *Server) Condense(stream serverStream) error {
 	given.Counter = byhand.NewCounter(req.Messages, given.Messages, func(contents [][]core.Part) ([]int64, error) {
 		return c.count(ctx, contents)
 	}, cancel)
+	if c.answered("hidden") == nil {
+		given.Hidden = func(ids ...string) ([]core.Message, error) { return c.hidden(ctx, ids) }
+	}
 	answers := make(chan providerAnswer, 1)
 	released = true
 	go func() {
@@ -122,7 +127,7 @@ func (s *Server) ask(ctx context.Context, p core.CondensationProvider, req *core
 func (s *Server) panicked(ctx context.Context, v any) error {
 	stack := debug.Stack()
 	s.opts.Logger.ErrorContext(ctx, "the provider panicked", "panic", fmt.Sprint(v), "stack", string(stack))
-	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, byhand.Where(stack))))
+	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, plain.Where(stack))))
 }
 
 // history receives the request. The host sends nothing else before it is complete.
@@ -144,7 +149,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 	}
 	s.models.Store(&begun.Models)
-	c.estimate = start.GetEstimate()
+	c.estimate, c.callbacks = start.GetEstimate(), start.GetCallbacks()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
 	c.level = slog.LevelInfo
@@ -349,6 +354,6 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps)},
+		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps), State: res.State, Later: valid(res.Later)},
 	}})
 }

@@ -10,8 +10,11 @@ package extractive
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
+	"unicode"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
@@ -44,6 +47,9 @@ func (extractor) Info() model.Info { return model.Info{Name: Name, Window: windo
 func (extractor) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	if p.Schema != "" {
+		return nil, fmt.Errorf("%s: it writes no JSON: %w", Name, errors.ErrUnsupported)
 	}
 	limit := p.MaxOutput
 	if limit <= 0 {
@@ -96,3 +102,19 @@ func write(sentences []sentence, picked []int) string {
 	b.WriteByte('\n')
 	return b.String()
 }
+
+// Embed implements [model.Embedder]: it counts words in place of meanings, which is enough for trials.
+func (extractor) Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = make([]float32, dimensions)
+		for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			h := fnv.New32a()
+			h.Write([]byte(word)) //nolint:errcheck // it never fails
+			vectors[i][h.Sum32()%dimensions]++
+		}
+	}
+	return vectors, core.Usage{}, ctx.Err()
+}
+
+const dimensions = 256

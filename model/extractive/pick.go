@@ -174,10 +174,8 @@ func prose(s string) bool {
 		}
 	}
 	dense := letters > 0 && spaces == 0 && s[0] >= utf8.RuneSelf // a script without spaces
-	if strings.ContainsRune(";{}(,\\<>[]", rune(s[len(s)-1])) || strings.HasPrefix(s, "//") {
-		return false
-	}
-	return (spaces >= fewWords-1 || dense) && float64(letters+spaces) >= prosaic*float64(all)
+	code := strings.ContainsRune(";{}(,\\<>[]", rune(s[len(s)-1])) || strings.HasPrefix(s, "//")
+	return !code && (spaces >= fewWords-1 || dense) && float64(letters+spaces) >= prosaic*float64(all)
 }
 
 // words yields the words of s in lower case. Numbers are none: every line of a log has its

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -119,10 +120,7 @@ func breakAt(text string, size int) int {
 	for cut > 0 && !utf8.RuneStart(text[cut]) {
 		cut--
 	}
-	if cut == 0 {
-		return size
-	}
-	return cut
+	return cmp.Or(cut, size)
 }
 
 // joinPieces returns the messages of pieces in the form that every model can read.

@@ -200,10 +200,8 @@ func section(m *core.Message) bool { return m.Kind != core.KindMarker && dialog.
 
 // userTurn reports whether m has words of the user, not the result of a tool.
 func userTurn(m *core.Message) bool {
-	if m.Role != core.RoleUser || m.Kind != core.KindOriginal || m.Blank() {
-		return false
-	}
-	return !slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
+	return m.Role == core.RoleUser && m.Kind == core.KindOriginal && !m.Blank() &&
+		!slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
 }
 
 // keepRecent keeps the newest groups within the limits of the settings and within room,

@@ -100,10 +100,7 @@ func gapStub(w *work, i, limit, spare int) (s stub, bytes int, ok bool) {
 // half as long again: cuts are by bytes, and a second cut for a few tokens is not worth
 // its stub.
 func tooLong(p *segment, limit int) bool {
-	if p.fixed || p.gone || p.tokens <= limit {
-		return false
-	}
-	return !hasStub(p.text) || p.tokens > limit+limit/2
+	return !p.fixed && !p.gone && p.tokens > limit && (!hasStub(p.text) || p.tokens > limit+limit/2)
 }
 
 type headTailSettings struct {

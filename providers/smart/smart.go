@@ -216,10 +216,7 @@ func (p *Provider) decide(ctx context.Context, w *work, at *progress, i, end int
 
 // enough reports whether saving gain of before tokens justifies a change.
 func (p *Provider) enough(gain, before int, req *core.Request) bool {
-	if before-gain <= req.Budget.Room() {
-		return true
-	}
-	return gain >= p.c.MinGain && float64(gain) >= p.c.MinShare*float64(before)
+	return before-gain <= req.Budget.Room() || gain >= p.c.MinGain && float64(gain) >= p.c.MinShare*float64(before)
 }
 
 // addStep adds the step s of a pass to d, its step in earlier rounds, if any.

@@ -92,7 +92,7 @@ var ladders = map[string]string{
 	"core/history":                     "File>Journal",
 	"internal/catalog":                 "cachingRow>Caching",
 	"internal/lab":                     "Difference>Estimate ReaderOptions>Options ReplayOptions>Options analysis>Report",
-	"internal/lab/online":              "card>Evidence conversation>Evidence conversationRow>Evidence epochDetail>epochRow epochRow>Epoch modeRow>Mode",
+	"internal/lab/online":              "conversation>Evidence",
 	"internal/lab/truth":               "measure>Report",
 	"internal/outline":                 "cfamily>parser golang>keywords keywords>parser script>parser",
 	"internal/search":                  "builder>Index",

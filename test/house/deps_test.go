@@ -50,6 +50,11 @@ var products = []struct{ name, folders, foreign string }{
 			"github.com/tailscale/hujson go.opentelemetry.io/otel golang.org/x/sys modernc.org/sqlite",
 	},
 	{
+		"adapters", "adapters", // modules of their own
+		"github.com/anthropics/anthropic-sdk-go github.com/cloudwego/eino github.com/openai/openai-go/v3 github.com/tmc/langchaingo " +
+			"google.golang.org/adk google.golang.org/genai",
+	},
+	{
 		"measuring", "internal/testkit bench test tools examples", // tests, and modules of their own
 		"github.com/aws/aws-sdk-go-v2 github.com/bufbuild/protocompile github.com/cloudwego/eino github.com/coder/websocket " +
 			"github.com/google/go-cmp github.com/google/uuid github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk " +
@@ -66,6 +71,14 @@ var closer = map[string]string{
 	"config": "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret " +
 		"internal/size internal/trust",
 	"plugin-sdk": "core model registry internal/wire internal/wire/byhand", // what authors import stays small
+	// What others' programs import is what they may import themselves.
+	"adapters":               ". core core/history transcript",
+	"adapters/internal/play": ". adapters config core tokens",
+	"adapters/anthropic":     ". adapters core",
+	"adapters/openai":        ". adapters core",
+	"adapters/eino":          ". adapters core",
+	"adapters/langchaingo":   ". adapters core",
+	"adapters/adk":           ". adapters core",
 	// A yardstick shares facts with what it measures, and no judgement.
 	"internal/lab/score": "core internal/plain internal/rawjson internal/toolcall",
 	"internal/lab/truth": "core internal/dialog internal/epoch internal/plain internal/rawjson internal/toolcall",

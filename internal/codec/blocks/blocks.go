@@ -53,36 +53,14 @@ type block struct {
 	isError, source, thinking, signature, data   []byte
 }
 
+var blockFields = []string{
+	"type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source", "thinking", "signature", "data",
+}
+
 func splitBlock(raw []byte) block {
 	var b block
-	for k, v := range rawjson.Fields(raw) {
-		switch string(k) {
-		case "type":
-			b.kind = v
-		case "text":
-			b.text = v
-		case "id":
-			b.id = v
-		case "name":
-			b.name = v
-		case "input":
-			b.input = v
-		case "tool_use_id":
-			b.callID = v
-		case "content":
-			b.content = v
-		case "is_error":
-			b.isError = v
-		case "source":
-			b.source = v
-		case "thinking":
-			b.thinking = v
-		case "signature":
-			b.signature = v
-		case "data":
-			b.data = v
-		}
-	}
+	rawjson.Pick(raw, blockFields, &b.kind, &b.text, &b.id, &b.name, &b.input, &b.callID, &b.content, &b.isError, &b.source,
+		&b.thinking, &b.signature, &b.data)
 	return b
 }
 
@@ -165,24 +143,13 @@ func decodeInner(raw []byte) (core.Part, *syntax.Error) {
 // decodeSource decodes the source of an image. It reports false for other kinds, such as a
 // reference to an uploaded file.
 func decodeSource(raw []byte) (core.Image, bool) {
-	var kind string
-	var img core.Image
-	for k, v := range rawjson.Fields(raw) {
-		switch string(k) {
-		case "type":
-			kind = rawjson.Text(v)
-		case "media_type":
-			img.MediaType = rawjson.Text(v)
-		case "data":
-			img.Data = rawjson.Text(v)
-		case "url":
-			img.URL = rawjson.Text(v)
-		}
-	}
-	switch {
-	case kind == "base64" && img.Data != "" && img.URL == "":
+	var kind, media, data, url []byte
+	rawjson.Pick(raw, []string{"type", "media_type", "data", "url"}, &kind, &media, &data, &url)
+	img := core.Image{MediaType: rawjson.Text(media), Data: rawjson.Text(data), URL: rawjson.Text(url)}
+	switch of := rawjson.Text(kind); {
+	case of == "base64" && img.Data != "" && img.URL == "":
 		return img, true
-	case kind == "url" && img.URL != "" && img.Data == "":
+	case of == "url" && img.URL != "" && img.Data == "":
 		return img, true
 	}
 	return core.Image{}, false
@@ -195,17 +162,9 @@ func DecodeMessage(raw []byte) (core.Message, *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return m, &syntax.Error{Found: syntax.Describe(raw), Want: "an object with role and content"}
 	}
-	var role, content []byte
-	for k, v := range rawjson.Fields(raw) {
-		switch string(k) {
-		case "role":
-			role = v
-		case "content":
-			content = v
-		case "id", "uuid":
-			m.ID = rawjson.Text(v)
-		}
-	}
+	var role, content, id []byte
+	rawjson.Pick(raw, []string{"role", "content", "id", "uuid"}, &role, &content, &id, &id)
+	m.ID = rawjson.Text(id)
 	switch s := rawjson.Text(role); s {
 	case "user", "assistant", "system":
 		m.Role = core.Role(s)

@@ -21,20 +21,10 @@ func Decode(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return m, false, &syntax.Error{Found: syntax.Describe(raw) + " as an item", Want: "an object"}
 	}
-	var kind string
-	var callID, name []byte
-	for k, v := range rawjson.Fields(raw) {
-		switch string(k) {
-		case "type":
-			kind = rawjson.Text(v)
-		case "id":
-			m.ID = rawjson.Text(v)
-		case "call_id":
-			callID = v
-		case "name":
-			name = v
-		}
-	}
+	var of, id, callID, name []byte
+	rawjson.Pick(raw, []string{"type", "id", "call_id", "name"}, &of, &id, &callID, &name)
+	kind := rawjson.Text(of)
+	m.ID = rawjson.Text(id)
 	m.Role = core.RoleAssistant
 	if kind == "" && rawjson.Field(raw, "role") != nil { // the short form of a message
 		kind = "message"
@@ -138,21 +128,9 @@ func decodeItemMessage(raw []byte, m core.Message) (core.Message, bool, *syntax.
 
 // decodeItemBlock returns the part that a block of content is.
 func decodeItemBlock(block []byte) core.Part {
-	var kind string
-	var said, refusal, image []byte
-	for k, v := range rawjson.Fields(block) {
-		switch string(k) {
-		case "type":
-			kind = rawjson.Text(v)
-		case "text":
-			said = v
-		case "refusal":
-			refusal = v
-		case "image_url":
-			image = v
-		}
-	}
-	switch kind {
+	var kind, said, refusal, image []byte
+	rawjson.Pick(block, []string{"type", "text", "refusal", "image_url"}, &kind, &said, &refusal, &image)
+	switch rawjson.Text(kind) {
 	case "input_text", "output_text", "text":
 		if rawjson.IsString(said) {
 			return core.Text(rawjson.Unquote(said))
@@ -166,7 +144,7 @@ func decodeItemBlock(block []byte) core.Part {
 			return apimessage.ImageOf(url)
 		}
 	}
-	return core.Opaque{Kind: kind, JSON: string(block)}
+	return core.Opaque{Kind: rawjson.Text(kind), JSON: string(block)}
 }
 
 func decodeItemReasoning(raw []byte) core.Part {

@@ -79,37 +79,19 @@ type fields struct {
 	reasoningField                     string // the server's name for it
 }
 
+// messageFields are those fields. DeepSeek and compatible servers write reasoning_content, OpenRouter and vLLM reasoning.
+var messageFields = []string{
+	"role", "id", "name", "tool_call_id", "content", "refusal", "audio", "images", "tool_calls", "function_call",
+	"reasoning_content", "reasoning",
+}
+
 func split(raw []byte) fields {
 	var w fields
-	for k, v := range rawjson.Fields(raw) {
-		switch string(k) {
-		case "role":
-			w.role = v
-		case "id":
-			w.id = v
-		case "name":
-			w.name = v
-		case "tool_call_id":
-			w.callID = v
-		case "content":
-			w.content = v
-		case "refusal":
-			w.refusal = v
-		case "reasoning_content": // DeepSeek and compatible servers
-			w.reasoning, w.reasoningField = v, "reasoning_content"
-		case "reasoning": // OpenRouter, vLLM
-			if w.reasoningField != "reasoning_content" {
-				w.reasoning, w.reasoningField = v, "reasoning"
-			}
-		case "audio":
-			w.audio = v
-		case "images":
-			w.images = v
-		case "tool_calls":
-			w.toolCalls = v
-		case "function_call":
-			w.functionCall = v
-		}
+	var other []byte
+	rawjson.Pick(raw, messageFields, &w.role, &w.id, &w.name, &w.callID, &w.content, &w.refusal, &w.audio, &w.images, &w.toolCalls,
+		&w.functionCall, &w.reasoning, &other)
+	if w.reasoningField = messageFields[len(messageFields)-2]; w.reasoning == nil {
+		w.reasoning, w.reasoningField = other, messageFields[len(messageFields)-1]
 	}
 	return w
 }

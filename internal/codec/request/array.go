@@ -73,25 +73,20 @@ func ReadAnthropic(data []byte, f *codec.File) error {
 	if err := ReadArray(f, data, "messages", blocks.DecodeMessage); err != nil {
 		return err
 	}
-	for k, v := range rawjson.Fields(data) {
-		switch string(k) {
-		case "system":
-			parts, err := blocks.Decode(v)
-			if err != nil {
-				err.Offset += rawjson.Offset(data, v)
-				err.Found += ` in "system"`
-				return err
-			}
-			f.System = blocks.Join(parts)
-		case "tools":
-			if !rawjson.IsNull(v) {
-				f.Tools = slices.Clip(v)
-			}
-		case "model":
-			f.Model = rawjson.Text(v)
-		case "max_tokens":
-			f.MaxOutput = rawjson.Int(v)
+	var system, tools, model, most []byte
+	rawjson.Pick(data, []string{"system", "tools", "model", "max_tokens"}, &system, &tools, &model, &most)
+	if system != nil {
+		parts, err := blocks.Decode(system)
+		if err != nil {
+			err.Offset += rawjson.Offset(data, system)
+			err.Found += ` in "system"`
+			return err
 		}
+		f.System = blocks.Join(parts)
 	}
+	if tools != nil && !rawjson.IsNull(tools) {
+		f.Tools = slices.Clip(tools)
+	}
+	f.Model, f.MaxOutput = rawjson.Text(model), rawjson.Int(most)
 	return nil
 }

@@ -86,22 +86,13 @@ func detect(data []byte) bool {
 // that no other API has; then the rest is not looked at.
 func looksLikeItems(array []byte) (n int, sure bool) {
 	for item := range rawjson.Elements(array) {
-		var kind, role string
-		var content []byte
-		for k, v := range rawjson.Fields(item) {
-			switch string(k) {
-			case "type":
-				kind = rawjson.Text(v)
-			case "role":
-				role = rawjson.Text(v)
-			case "content":
-				content = v
-			}
-		}
+		var of, role, content []byte
+		rawjson.Pick(item, []string{"type", "role", "content"}, &of, &role, &content)
+		kind := rawjson.Text(of)
 		if itemTypes[kind] || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") {
 			return n, true
 		}
-		if role == "" || content == nil || kind != "" && kind != "message" {
+		if rawjson.Text(role) == "" || content == nil || kind != "" && kind != "message" {
 			return none, false
 		}
 		for block := range rawjson.Elements(content) {

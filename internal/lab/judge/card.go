@@ -38,6 +38,9 @@ type Card struct {
 	Abilities core.Abilities `json:"abilities"`
 	May       string         `json:"may"` // the abilities in words
 	ReadyMS   float64        `json:"ready_ms"`
+	// Models says who answered its requests to models; Before is the chain that it was the first link of.
+	Models string `json:"models,omitempty"`
+	Before string `json:"before,omitempty"`
 
 	Conformance Conformance `json:"conformance"`
 	Recorded    Recorded    `json:"recorded"`
@@ -66,8 +69,10 @@ type Conformance struct {
 type Recorded struct {
 	Sessions   int     `json:"sessions"`
 	Calls      int     `json:"calls"`
-	Acted      int     `json:"acted"`
-	Failed     int     `json:"failed"` // without an answer
+	Due        int     `json:"due"`      // calls in which the conversation was above the target; Acted and Truncated count these alone
+	Acted      int     `json:"acted"`    // and had an answer that changes something
+	Messages   [3]int  `json:"messages"` // of the conversations: the fewest, the median, the most
+	Failed     int     `json:"failed"`   // without an answer
 	Invalid    int     `json:"invalid"`
 	Truncated  int     `json:"truncated"` // of Acted: it hid one run of messages, and nothing else
 	MSPerMB50  float64 `json:"ms_per_mb_p50"`
@@ -132,13 +137,20 @@ func (c *Card) conform(r *coretest.Report) {
 func (c *Card) watched(w *Watch) {
 	r := &c.Recorded
 	r.Calls, r.MSPerMB50, r.MSPerMB95, r.PeakMemory = len(w.calls), w.perMB(.5), w.perMB(.95), w.peak
+	c.Models = w.models()
+	var sizes []int
 	for i := range w.calls {
 		k := &w.calls[i]
+		sizes = append(sizes, k.messages)
+		if k.due {
+			r.Due++
+		}
 		switch {
 		case len(k.faults) > 0:
 			r.Invalid++
 		case k.broke():
 			r.Failed++
+		case !k.due:
 		case k.truncated:
 			r.Truncated++
 			r.Acted++
@@ -146,6 +158,20 @@ func (c *Card) watched(w *Watch) {
 			r.Acted++
 		}
 	}
+	if slices.Sort(sizes); len(sizes) > 0 {
+		r.Messages = [3]int{sizes[0], sizes[len(sizes)/2], sizes[len(sizes)-1]}
+	}
+}
+
+// rivals are the strategies that it is compared with.
+func (c *Card) rivals() (names []string) {
+	if c.Before != "" {
+		return []string{c.Before}
+	}
+	for _, b := range rivals {
+		names = append(names, b.name)
+	}
+	return names
 }
 
 // measured adds the laboratory's results.
@@ -160,9 +186,13 @@ func (c *Card) measured(r *lab.Report) {
 			WrongAuthor: estimate(t, byItself, "wrong_author"), Superseded: estimate(t, byItself, "superseded"),
 			Outcomes: estimate(t, byItself, "outcomes"), Words: estimate(t, byItself, lab.MeasureUser),
 		}
-		for _, b := range rivals {
-			m.against(r, t, inChain, b.name, b.name)
-			m.against(r, t, byItself, b.name+atItsSize, b.name)
+		if m.Own != nil && c.Before != "" {
+			m.Own.Mean = ownShare(r, t.Mode)
+			m.Own.Low, m.Own.High = m.Own.Mean, m.Own.Mean
+		}
+		for _, name := range c.rivals() {
+			m.against(r, t, inChain, name, name)
+			m.against(r, t, byItself, name+atItsSize, name)
 		}
 		c.Modes = append(c.Modes, m)
 	}
@@ -172,11 +202,24 @@ func (c *Card) measured(r *lab.Report) {
 	}
 	for _, d := range r.Differences {
 		m := titles[d.Measure]
-		builtin := slices.ContainsFunc(rivals, func(b struct{ name, strategy, settings string }) bool { return b.name == d.B })
-		if d.A == inChain && builtin && d.Mode == "" && d.Shown && d.Mean*float64(m.Better) < 0 {
+		if d.A == inChain && slices.Contains(c.rivals(), d.B) && d.Mode == "" && d.Shown && d.Mean*float64(m.Better) < 0 {
 			c.Worse = append(c.Worse, Loss{m.Title, d.B, d})
 		}
 	}
+}
+
+// ownShare returns the plugin's share of all that its chain saved on the sessions of a mode; the laboratory knows that of truncation only.
+func ownShare(r *lab.Report, mode string) float64 {
+	own, all := 0, 0
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Strategy == inChain && (mode == "" || row.Mode == mode) {
+			own += row.SavedBy[itself]
+			for _, n := range row.SavedBy {
+				all += n
+			}
+		}
+	}
+	return float64(own) / float64(max(1, all))
 }
 
 func estimate(t *lab.Table, strategy, measure string) *lab.Estimate {
@@ -240,8 +283,8 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 	case c.Conformance.Stopped != "":
 		return verdictBreaks, c.Conformance.Stopped
 	case r.Acted == 0:
-		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations; what was saved, truncation saved", r.Calls)
-	case own != nil && own.Mean < minOwn:
+		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations above the target; what was saved, the rest of the chain saved", r.Due)
+	case own != nil && own.Mean < minOwn && c.Before == "":
 		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
 	case r.Truncated == r.Acted:
 		return verdictTruncates, fmt.Sprintf("each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)
@@ -303,7 +346,10 @@ func (c *Card) worth() string {
 	}
 	text = strings.Join(said, "; ")
 	for _, a := range m.Against {
-		if a.Own {
+		switch {
+		case c.Before != "" && m.Kept != nil:
+			return fmt.Sprintf("before %s, %.2f of what was needed later is kept, by %s alone %.2f (%s); %s", a.Than, m.Kept.Mean, a.Than, a.Kept.Mean, interval(a.Difference), text)
+		case a.Own:
 			return text + fmt.Sprintf("; %s at that size %.2f (%s)", a.Than, a.Kept.Mean, interval(a.Difference))
 		}
 	}

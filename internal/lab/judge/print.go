@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/internal/size"
 )
 
-// A Line is a line of a card: the first five are the summary.
+// A Line is a line of a card: the first ones are the summary.
 type Line struct{ Key, Text string }
 
 // Lines returns the card in words.
@@ -26,7 +26,7 @@ func (c *Card) Lines() []Line {
 	}
 	own := "its own share of the saving was not measured"
 	if e := c.all().Own; e != nil {
-		own = fmt.Sprintf("%.2f of the saving was its own, %.2f truncation's", e.Mean, 1-e.Mean)
+		own = fmt.Sprintf("%.2f of the saving was its own, %.2f %s's", e.Mean, 1-e.Mean, cmp.Or(c.Before, "truncation"))
 	}
 	speed := "not measured"
 	if r.MSPerMB50 > 0 {
@@ -36,14 +36,18 @@ func (c *Card) Lines() []Line {
 	if r.PeakMemory > 0 {
 		memory = fmt.Sprintf("; %d MB of memory at most", (r.PeakMemory+1<<20-1)>>20)
 	}
-	lines := []Line{
-		{"verdict", c.Verdict + ": " + c.Why},
+	lines := []Line{{"verdict", c.Verdict + ": " + c.Why}}
+	if c.Models != "" {
+		lines = append(lines, Line{"models", c.Models})
+	}
+	lines = append(lines, []Line{
 		{"plugin", fmt.Sprintf("%s %s (%s); %s", c.Name, c.Version, c.SDK, c.May)},
 		{"conformance", fmt.Sprintf("%s, %d failed, %d declined; it acted in %d of %d; %s", size.Plural(k.Cases, "case"), k.Failed, k.Declined, k.Acted, k.Cases, deterministic)},
-		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls, %d failed, %d invalid; %s",
-			size.Plural(r.Sessions, "session"), r.Acted, r.Calls, r.Failed, r.Invalid, own)},
+		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls above the target (%d in all, %d failed, %d invalid); %s",
+			size.Plural(r.Sessions, "session"), r.Acted, r.Due, r.Calls, r.Failed, r.Invalid, own)},
 		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, size.Number(c.ReadyMS))},
-	}
+		{"sizes", fmt.Sprintf("conversations of %d to %d messages, median %d; --sessions judges it on others", r.Messages[0], r.Messages[2], r.Messages[1])},
+	}...)
 	if r := c.Readers; r != nil {
 		var shares []string
 		_, rows := r.Table(r.Budgets[0])
@@ -57,10 +61,12 @@ func (c *Card) Lines() []Line {
 }
 
 // columns are the columns of the table by mode.
-func columns() []string {
+func (c *Card) columns() []string {
 	heads := []string{"mode", ">kept", ">own share", ">by itself", ">tokens left"}
-	for _, b := range rivals {
-		heads = append(heads, ">"+b.name, ">at its size")
+	for _, name := range c.rivals() {
+		if heads = append(heads, ">"+name); c.Before == "" {
+			heads = append(heads, ">at its size")
+		}
 	}
 	return heads
 }
@@ -73,11 +79,14 @@ func (c *Card) Rows() (rows [][]any) {
 		if m.Kept != nil {
 			row[0] = fmt.Sprintf("%s (%d)", cmp.Or(m.Mode, "all"), m.Kept.Sessions)
 		}
-		for _, b := range rivals {
+		for _, name := range c.rivals() {
 			for _, own := range []bool{false, true} {
+				if own && c.Before != "" {
+					continue
+				}
 				cell := ""
 				for _, a := range m.Against {
-					if a.Than == b.name && a.Own == own {
+					if a.Than == name && a.Own == own {
 						cell = fmt.Sprintf("%.2f (%+.2f: %+.2f to %+.2f)", a.Kept.Mean, a.Difference.Mean, a.Difference.Low, a.Difference.High)
 					}
 				}
@@ -97,9 +106,14 @@ func hundredths(e *lab.Estimate) string {
 }
 
 // legend explains the table.
-const legend = "Shares of 1: what was needed later and is kept, in a chain with truncation; the plugin's share of what that chain saved; what is " +
-	"kept, and the tokens that are left, without truncation. Of the built-in strategies: what they keep in the same chain, and at the size " +
-	"that the plugin leaves by itself; in brackets what the plugin keeps more, with the paired 95 % interval."
+func (c *Card) legend() string {
+	others := "Of the built-in strategies: what they keep in the same chain, and at the size that the plugin leaves by itself"
+	if c.Before != "" {
+		others = "Of the rest of the chain: what it keeps alone"
+	}
+	return "Shares of 1: what was needed later and is kept, in a chain with truncation; the plugin's share of what that chain saved; what is " +
+		"kept, and the tokens that are left, without the rest. " + others + "; in brackets what the plugin keeps more, with the paired 95 % interval."
+}
 
 // Notes returns weaknesses, broken rules and floors.
 func (c *Card) Notes() []Line {
@@ -130,7 +144,7 @@ func Text(c *Card, table func(titles []string, rows [][]any) string) []byte {
 		}
 	}
 	write(c.Lines())
-	text := "\n" + table(columns(), c.Rows()) + "\n" + legend + "\n"
+	text := "\n" + table(c.columns(), c.Rows()) + "\n" + c.legend() + "\n"
 	if c.Readers != nil {
 		text += "\n" + table(c.Readers.Table(c.Readers.Budgets[0]))
 	}
@@ -160,7 +174,7 @@ var pageTemplate = template.Must(template.New("card").Parse(page))
 
 // HTML returns a page.
 func HTML(c *Card) ([]byte, error) {
-	heads := columns()
+	heads := c.columns()
 	for i := range heads {
 		heads[i] = strings.TrimPrefix(heads[i], ">")
 	}
@@ -170,7 +184,7 @@ func HTML(c *Card) ([]byte, error) {
 
 		Heads  []string
 		Legend string
-	}{c, heads, legend})
+	}{c, heads, c.legend()})
 	return b.Bytes(), err
 }
 

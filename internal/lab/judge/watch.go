@@ -11,6 +11,8 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -20,6 +22,8 @@ const (
 	inChain   = "the plugin"
 	byItself  = "the plugin by itself"
 	atItsSize = " at its size"
+
+	itself = "plugin" // in a chain
 )
 
 // rivals are the strategies to compare with.
@@ -34,8 +38,14 @@ const callTimeout = 20 * time.Second
 // Options shorten recorded sessions to a quarter.
 var Options = lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1}
 
-// Strategies returns the plugin and the built-in strategies, and those of them that readers are asked about.
+// Strategies returns the plugin and the built-in strategies, and those of them that readers are asked about. With a rest, these are the
+// plugin before the rest, by itself, and the rest alone.
 func (w *Watch) Strategies(ctx context.Context, all *registry.Registry) (list, asked []lab.Strategy, err error) {
+	if w.Rest != nil {
+		first := core.NamedProvider{Name: itself, Provider: w, Timeout: callTimeout}
+		with := lab.Strategy{Name: inChain, Truncation: w.Rest.Truncation, Chain: append([]core.NamedProvider{first}, w.Rest.Chain...)}
+		return []lab.Strategy{with, {Name: byItself, Chain: with.Chain[:1:1]}, *w.Rest}, []lab.Strategy{with, *w.Rest}, nil
+	}
 	open := func(strategy, settings string) (core.CondensationProvider, error) {
 		s, err := all.Get(strategy)
 		if err != nil {
@@ -50,12 +60,12 @@ func (w *Watch) Strategies(ctx context.Context, all *registry.Registry) (list, a
 	const last = "truncation"
 	chained := func(name string, p core.CondensationProvider) lab.Strategy {
 		return lab.Strategy{Name: name, Truncation: last, Chain: []core.NamedProvider{
-			{Name: "plugin", Provider: p, Timeout: callTimeout}, {Name: last, Provider: truncation},
+			{Name: itself, Provider: p, Timeout: callTimeout}, {Name: last, Provider: truncation},
 		}}
 	}
 	list = []lab.Strategy{
 		chained(inChain, w),
-		{Name: byItself, Chain: []core.NamedProvider{{Name: "plugin", Provider: w, Timeout: callTimeout}}},
+		{Name: byItself, Chain: []core.NamedProvider{{Name: itself, Provider: w, Timeout: callTimeout}}},
 	}
 	for _, b := range rivals {
 		p, err := open(b.strategy, b.settings)
@@ -79,19 +89,81 @@ type Plugin interface {
 // A Watch is the plugin with a record of its calls.
 type Watch struct {
 	Plugin Plugin
+	// Rest is a chain in use: the plugin is judged as the first link of it, next to it alone. Optional.
+	Rest *lab.Strategy
+	// Answers answers what the plugin asks models on recorded sessions. Nil is a stand-in, as in the conformance suite.
+	Answers model.Generator
 
-	mu     sync.Mutex
-	calls  []call
-	failed int
-	peak   int64 // bytes of memory, of any of its processes
+	mu       sync.Mutex
+	calls    []call
+	failed   int
+	peak     int64 // bytes of memory, of any of its processes
+	recorded bool  // the conformance suite is over
+	asked    int   // requests to models
+	mute     map[*core.Request]int
+}
+
+// Model returns the model for the plugin's requests in a call, whatever it asks for.
+func (w *Watch) Model(req *core.Request, _ string) (model.Generator, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.recorded && w.Answers != nil {
+		return heard{w.Answers, w, req}, nil
+	}
+	return heard{plugins.StandIn(), w, req}, nil
+}
+
+// A heard model is one whose failures are not the plugin's.
+type heard struct {
+	model.Generator
+
+	w   *Watch
+	req *core.Request
+}
+
+// Generate implements [model.Generator].
+func (h heard) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	answer, err := h.Generator.Generate(ctx, p)
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	h.w.asked++
+	if err != nil && ctx.Err() == nil {
+		if h.w.mute == nil {
+			h.w.mute = map[*core.Request]int{}
+		}
+		h.w.mute[h.req]++
+	}
+	return answer, err
+}
+
+// models says who answered what the plugin asked; empty if it asked nothing.
+func (w *Watch) models() string {
+	const standIn = "a stand-in that selects sentences"
+	failed := 0
+	for _, n := range w.mute {
+		failed += n
+	}
+	text := "answered by " + standIn + ", no language model: --model NAME asks one"
+	if w.asked == 0 {
+		return ""
+	} else if w.Answers != nil {
+		text = fmt.Sprintf("answered by %s, in the conformance suite by %s", w.Answers.Info().Name, standIn)
+	}
+	if failed > 0 {
+		text += fmt.Sprintf("; it failed in %d of %d requests, which does not count against the plugin", failed, w.asked)
+	}
+	return text
 }
 
 // A call is one call.
 type call struct {
-	bytes int
-	took  time.Duration
-	err   error
-	acted bool
+	bytes    int
+	messages int
+	due      bool // the conversation was above its target
+	took     time.Duration
+	err      error
+	excused  bool // a model failed, and the plugin said so
+	acted    bool
 	// truncated: it hid one run of messages, rewrote none, and inserted next to nothing.
 	truncated bool
 	faults    []Finding
@@ -99,14 +171,20 @@ type call struct {
 
 // Run examines the plugin that a card names, measures it on recorded sessions, and gives the verdict, without floors. The error is of the
 // run: whatever the plugin does is on the card.
-func (c *Card) Run(ctx context.Context, w *Watch, items []lab.Item, list []lab.Strategy) error {
+func (c *Card) Run(ctx context.Context, w *Watch, items []lab.Item, list []lab.Strategy, opts *lab.Options) error {
 	report := coretest.Examine(ctx, w.Plugin)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	c.conform(report)
-	measured, err := lab.Run(ctx, items, list, &Options)
-	if err != nil {
+	w.mu.Lock()
+	w.recorded = true
+	w.mu.Unlock()
+	if w.Rest != nil {
+		c.Before = w.Rest.Name
+	}
+	measured, err := lab.Run(ctx, items, list, opts)
+	if err != nil && (measured == nil || !errors.Is(err, lab.ErrMaxCost)) {
 		return err
 	}
 	c.watched(w)
@@ -131,7 +209,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	if enough {
 		return nil, errEnough
 	}
-	c := call{}
+	c := call{messages: len(req.Messages), due: req.Tokens() > req.Budget.Target}
 	for i := range req.Messages {
 		c.bytes += core.ContentBytes(req.Messages[i].Parts...)
 	}
@@ -152,6 +230,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	peak := w.Plugin.PeakMemory()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	c.excused = w.mute[req] > 0 && !plugins.Broken(err)
 	if c.broke() {
 		w.failed++
 	}
@@ -161,7 +240,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 
 // broke reports whether the call ended without an answer, for no reason that a chain knows.
 func (c *call) broke() bool {
-	return c.err != nil && len(c.faults) == 0 && !errors.Is(c.err, core.ErrUnavailable) && !errors.Is(c.err, errors.ErrUnsupported)
+	return c.err != nil && len(c.faults) == 0 && !c.excused && !errors.Is(c.err, core.ErrUnavailable) && !errors.Is(c.err, errors.ErrUnsupported)
 }
 
 // maxMarker is the most tokens of a message that only says that others are hidden.

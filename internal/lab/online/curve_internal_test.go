@@ -1,9 +1,8 @@
 package online
 
 import (
-	"fmt"
-	"regexp"
-	"strings"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -31,37 +30,27 @@ func TestCurveIsBoundedAndKeepsEpochs(t *testing.T) {
 	if first, last := c.Curve[0], c.Curve[len(c.Curve)-1]; !first.Time.Equal(start) || last.History != 1000*(turns-1) {
 		t.Errorf("the curve goes from %v to %v", first, last)
 	}
-	svg := string(c.curve("/condense/conversations/c"))
-	for n := range len(c.Epochs) {
-		if link := fmt.Sprintf(`<a href="/condense/conversations/c#epoch-%d"`, n+1); strings.Count(svg, link) != 1 {
-			t.Errorf("%s is not there once", link)
-		}
-	}
-	for _, shape := range []string{`<polyline class="history"`, `<polyline class="sent"`, `<line class="window"`, `<line class="due"`} {
-		if !strings.Contains(svg, shape) {
-			t.Errorf("no %s", shape)
+	for _, e := range c.Epochs {
+		if !slices.ContainsFunc(c.Curve, func(p Point) bool { return p.Epoch && p.Time.Equal(e.Time) }) {
+			t.Errorf("the epoch of %v has no point", e.Time)
 		}
 	}
 }
 
-// The window is drawn where it is near; numbers that are not finite, and ids of strangers, write nothing else into the page.
-func TestCurveOfAFewTurns(t *testing.T) {
-	c := &Evidence{ID: `"><script>`, Window: 200_000, DueAt: 160_000}
-	if got := c.curve("") + c.money(); got != "" {
-		t.Errorf("a curve without turns: %s", got)
+// What was recalled of an epoch is one entry for each content, and a reader's list does not change.
+func TestRecallsOfAnEpoch(t *testing.T) {
+	e := &Epoch{}
+	e.recalls([]live.Recalled{{What: "result of Read", Handle: "1", Count: 1, Tokens: 5}, {What: "result of Read", Handle: "2", Count: 1}})
+	was := e.Pieces
+	e.recalls([]live.Recalled{{What: "result of Read", Handle: "1", Count: 1, Tokens: 5}})
+	if len(e.Pieces) != 2 || e.Pieces[0].Count != 2 || e.Pieces[0].Tokens != 10 || was[0].Count != 1 {
+		t.Errorf("%+v, before that %+v", e.Pieces, was)
 	}
-	c.Curve = []Point{{History: 0, Sent: 0}, {History: 150_000, Sent: 150_000, Saved: -.5}, {History: 190_000, Sent: 60_000, Saved: 1.25}}
-	svg := string(c.curve(`/condense/conversations/"><script>`) + c.money())
-	for _, class := range []string{"window", "due", "money"} {
-		if !strings.Contains(svg, `class="`+class+`"`) {
-			t.Errorf("no %s: %s", class, svg)
-		}
+	for i := range 2 * maxPieces {
+		e.recalls([]live.Recalled{{Handle: strconv.Itoa(i), Count: 1}})
 	}
-	if bad := regexp.MustCompile(`NaN|Inf|<script`).FindString(svg); bad != "" {
-		t.Errorf("%s in %s", bad, svg)
-	}
-	if !strings.Contains(svg, "$1.25") || !strings.Contains(svg, "-$0.5000") {
-		t.Errorf("the money has no numbers: %s", svg)
+	if len(e.Pieces) != maxPieces {
+		t.Errorf("%d contents are kept", len(e.Pieces))
 	}
 }
 

@@ -52,6 +52,26 @@ type Epoch struct {
 	Unpriced bool    `json:"unpriced,omitempty"`
 	Recalls  int     `json:"recalls"`
 	Recalled int     `json:"recalled"` // tokens
+	// Pieces are the recalled contents, by handle; no text but the kind of each.
+	Pieces []live.Recalled `json:"pieces,omitempty"`
+}
+
+// maxPieces are kept of an epoch.
+const maxPieces = 100
+
+// recalls adds recalled contents.
+func (e *Epoch) recalls(more []live.Recalled) {
+	for _, m := range more {
+		i := slices.IndexFunc(e.Pieces, func(p live.Recalled) bool { return p.Handle == m.Handle && p.What == m.What })
+		switch {
+		case i >= 0:
+			e.Pieces = slices.Clone(e.Pieces) // readers have the old one
+			e.Pieces[i].Count += m.Count
+			e.Pieces[i].Tokens += m.Tokens
+		case len(e.Pieces) < maxPieces:
+			e.Pieces = append(slices.Clip(e.Pieces), m)
+		}
+	}
 }
 
 // A Mode sums up the epochs of a mode.
@@ -220,6 +240,7 @@ func (e *Epoch) merged(o *Epoch) *Epoch {
 	sum.Unpriced = e.Unpriced || o.Unpriced
 	sum.Recalls += o.Recalls
 	sum.Recalled += o.Recalled
+	sum.recalls(o.Pieces)
 	if e.Answers > 0 && o.Answers > 0 { // their order is unknown
 		if sum.PaidAt = 0; sum.Saved > 0 {
 			sum.PaidAt = sum.Answers

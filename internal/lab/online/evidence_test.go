@@ -55,28 +55,21 @@ func TestPagesNameWhatFailed(t *testing.T) {
 		return live.Stats{
 			Attempts:    []live.Attempt{{Provider: "y", Outcome: "failed", Mode: "main", Count: 3, Reason: "exit status 7", Last: noon}},
 			Unreachable: []live.Unreachable{{Upstream: "anthropic", Address: "http://127.0.0.1:9", Count: 8, Reason: "connection refused", Last: noon}},
+			Failures:    []live.Failure{{Kind: "vendor_4xx", Count: 7, Reason: "401 invalid x-api-key", Status: 401, Since: noon, Last: noon}},
 		}
 	}))
 	defer pages.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	_, _, overview := get(t, pages.URL+"/condense/")
-	_, _, conversation := get(t, pages.URL+"/condense/conversations/C1")
-	for _, tt := range []struct{ page, has string }{
-		{overview, `<td class="words">truncation <small>in place of another</small></td>`},
-		{overview, `<td class="words agent">claude</td><td class="words">–</td><td class="words">window</td>`}, // no mode is configured
-		{overview, `A provider did not condense when it was its turn`},
-		{overview, `<th scope="row">y</th><td class="words">main</td><td class="words">failed</td><td>3</td><td class="words">11-23 12:00:00</td><td class="words">exit status 7</td>`},
-		{overview, `anthropic at http://127.0.0.1:9 could not be reached by 8 requests, the last time at 2026-11-23 12:00:00: connection refused`},
-		{conversation, `Condensed by truncation in place of another provider: y failed: exit status 7`},
-		{conversation, `1,240 tokens of the user’s words left out`},
-		{conversation, `2 of 1,200 sentences of the user are gone`},
-		{conversation, `1 of 8 lines of files were replaced since`},
-		{conversation, `<td>2 · 0 · 1 · 0</td>`},
-		{overview, `<td>1</td><td>2 · 0 · 1 · 0</td>`}, // of the conversation, after its number of epochs
-		{conversation, `<dt>Mode</dt><dd>–</dd></div>` + "\n" + `<div><dt>Profile</dt><dd>main</dd>`},
+	_, _, data := get(t, pages.URL+"/condense/data?conversation=C1")
+	for _, has := range []string{
+		`"provider":"truncation","fallback":true,"cause":"y failed: exit status 7","words_lost":1240`,
+		`{"provider":"y","outcome":"failed","mode":"main","count":3,"reason":"exit status 7","last":"2026-11-23T12:00:00Z"}`,
+		`{"upstream":"anthropic","address":"http://127.0.0.1:9","count":8,"reason":"connection refused","last":"2026-11-23T12:00:00Z"}`,
+		`"faults":[["2 of 1,200 sentences of the user are gone","1 of 8 lines of files were replaced since"]]`,
+		`"advice":["check the key"]`, `"window":"the window was nearly full"`, `"profile":"main"`,
 	} {
-		if !strings.Contains(tt.page, tt.has) {
-			t.Errorf("no %s in:\n%s", tt.has, tt.page)
+		if !strings.Contains(data, has) {
+			t.Errorf("no %s in:\n%s", has, data)
 		}
 	}
 }
@@ -131,11 +124,11 @@ func TestEvidenceIsKept(t *testing.T) {
 	defer pages.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	testkit.Eventually(t, "the stored epoch is on the page", func() bool {
-		_, _, page := get(t, pages.URL+"/condense/")
-		return strings.Contains(page, `<th scope="row">Mode plan</th><td>1</td><td>1</td><td>1,000</td><td>300</td><td>2.0</td><td>3.0</td><td>1 of 1</td>`)
+		_, _, data := get(t, pages.URL+"/condense/data")
+		return strings.Contains(data, `{"mode":"plan","conversations":1,"epochs":1,"before":1000,"after":300,`)
 	})
-	if status, _, page := get(t, pages.URL+"/condense/conversations/C1"); status != http.StatusOK || !strings.Contains(page, "Epoch 1</h2>") {
-		t.Errorf("a stored conversation: %d %s", status, page)
+	if status, _, _ := get(t, pages.URL+"/condense/conversations/C1"); status != http.StatusOK {
+		t.Errorf("a stored conversation: %d", status)
 	}
 
 	// What is deleted does not come back from a process that knows it.

@@ -64,7 +64,6 @@ func (w *Watch) load(ctx context.Context, since time.Time) bool {
 	for id, c := range found {
 		if !strings.HasPrefix(id, w.source) {
 			w.others[id] = c
-			w.changes++
 		}
 	}
 	return true

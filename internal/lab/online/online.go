@@ -31,8 +31,6 @@ type Watch struct {
 	mu            sync.Mutex
 	conversations map[string]*conversation
 	others        map[string]*Evidence // of other processes, by the ID of the record
-	links         string               // begins the paths of the pages in links
-	changes       int                  // version of the data that the pages show
 }
 
 // A conversation is the state of one conversation. Guarded by Watch.mu.
@@ -74,7 +72,6 @@ func (w *Watch) Close() error {
 func (w *Watch) Turn(t *live.Turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.changes++
 	c := w.conversations[t.Conversation]
 	if c == nil {
 		w.forgetOldest()
@@ -110,7 +107,6 @@ func (c *conversation) epoch(began time.Time) *Epoch {
 func (w *Watch) Answer(id string, u *live.Used) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.changes++
 	c := w.conversations[id]
 	if c == nil {
 		return
@@ -152,7 +148,6 @@ func (w *Watch) Later(id string, began time.Time, f live.Finding) {
 	if c == nil || began.IsZero() {
 		return
 	}
-	w.changes++
 	c.changed = true
 	e := c.epoch(began)
 	if f.Truth != nil {
@@ -161,6 +156,7 @@ func (w *Watch) Later(id string, began time.Time, f live.Finding) {
 	}
 	e.Recalls++
 	e.Recalled += f.Recalled
+	e.recalls(f.Pieces)
 }
 
 // forgetOldest makes room for a conversation.
@@ -180,5 +176,4 @@ func (w *Watch) forgetOldest() {
 // remove forgets a conversation.
 func (w *Watch) remove(c *conversation) {
 	delete(w.conversations, c.ID)
-	w.changes++
 }

@@ -1,6 +1,7 @@
 package online_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -83,9 +84,6 @@ func TestPages(t *testing.T) {
 	defer admin.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 
-	if status, _, body := get(t, admin.URL+"/condense/"); status != http.StatusOK || !strings.Contains(body, "No conversation yet.") {
-		t.Errorf("before the first request: %d %s", status, body)
-	}
 	client := upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Thinking: "adaptive", Stream: true, Session: "s", URL: s.URL}
 	if _, err := client.Say(t.Context(), "Read all the files. Token: "+hostile); err != nil {
 		t.Fatal(err)
@@ -97,24 +95,39 @@ func TestPages(t *testing.T) {
 	if csp := header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy %q", csp)
 	}
-	link := regexp.MustCompile(`/condense/conversations/\w+`).FindString(page)
-	_, _, one := get(t, admin.URL+link)
-	if !strings.Contains(one, "Epoch 1</h2>") {
-		t.Errorf("the page of the conversation: %s", one)
-	}
-	for name, p := range map[string]string{"overview": page, "conversation": one} {
-		if strings.Contains(p, hostile) || strings.Contains(p, "<img src=x") {
-			t.Errorf("%s has unescaped text of the conversation", name)
+	for _, link := range regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page, -1) {
+		if status, _, _ := get(t, admin.URL+link[1]); status != http.StatusOK {
+			t.Errorf("%s: status %d", link[1], status)
 		}
 	}
 
-	// A reader with the newest version gets nothing; there are no others than those known.
-	version := regexp.MustCompile(`data-version="(\d+)"`).FindStringSubmatch(one)[1]
-	if status, _, _ := get(t, admin.URL+link, "X-Version", version); status != http.StatusNoContent {
-		t.Errorf("unchanged page: status %d", status)
+	// The data have numbers and no text; a reader with the newest version gets nothing.
+	_, header, text := get(t, admin.URL+"/condense/data")
+	for _, secret := range []string{"owned", "Read all the files"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the data have a text of the conversation: %s", text)
+		}
 	}
-	for _, path := range []string{"/condense/conversations/none", link + "/99", "/condense/other"} {
-		if status, _, _ := get(t, admin.URL+path); status != http.StatusNotFound {
+	var data struct {
+		Sentence      string
+		Conversations []struct {
+			Of     online.Evidence
+			Faults [][]string
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &data); err != nil || len(data.Conversations) != 1 || !strings.Contains(data.Sentence, "1 conversation") {
+		t.Fatalf("%v in %s", err, text)
+	}
+	one := data.Conversations[0]
+	if len(one.Of.Curve) == 0 || len(one.Of.Epochs) == 0 || len(one.Faults) != len(one.Of.Epochs) {
+		t.Errorf("%d points, %d epochs, faults of %d", len(one.Of.Curve), len(one.Of.Epochs), len(one.Faults))
+	}
+	if status, _, _ := get(t, admin.URL+"/condense/data", "X-Version", header.Get("X-Version")); status != http.StatusNoContent {
+		t.Errorf("unchanged data: status %d", status)
+	}
+	link := "/condense/conversations/" + one.Of.ID
+	for path, want := range map[string]int{link: 200, "/condense/conversations/none": 404, link + "/99": 404, "/condense/other": 404} {
+		if status, _, _ := get(t, admin.URL+path); status != want {
 			t.Errorf("%s: status %d", path, status)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,12 +85,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 // repeated reports whether some number is the mean of several runs.
 func repeated(r *lab.Report) bool {
 	several := func(values map[string]lab.Estimate) bool {
-		for _, e := range values {
-			if e.Runs != nil {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(slices.Collect(maps.Values(values)), func(e lab.Estimate) bool { return e.Runs != nil })
 	}
 	return slices.ContainsFunc(r.Tables, func(t lab.Table) bool {
 		return slices.ContainsFunc(t.Lines, func(l lab.Line) bool { return several(l.Values) })

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -42,9 +43,7 @@ func (o *Options) settled() Options {
 	if o != nil {
 		out = *o
 	}
-	if out.MaxText == 0 {
-		out.MaxText = 12 << 20
-	}
+	out.MaxText = cmp.Or(out.MaxText, 12<<20)
 	if out.MaxRows <= 0 {
 		out.MaxRows = 60_000
 	}

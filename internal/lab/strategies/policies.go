@@ -86,10 +86,6 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 				return p, fmt.Errorf("policy %s: %s has no value", word, key)
 			}
 			continue
-		case "boundary":
-			if !has {
-				value = strconv.Itoa(usualPatience)
-			}
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil || n < 0 {
@@ -114,8 +110,6 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 			}
 		case "floor":
 			p.Floor = int(n)
-		case "boundary":
-			p.Patience = int(n)
 		case "ingest":
 			i, err := b.ingest(ctx, int(n))
 			if err != nil {
@@ -125,9 +119,6 @@ func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 		default:
 			return p, fmt.Errorf("policy %s: no setting %q%s; there are %s", word, key, suggest.DidYouMean(key, policySettings), strings.Join(policySettings, ", "))
 		}
-	}
-	if p.Patience > 0 && !p.Money {
-		return p, fmt.Errorf("policy %s: boundary needs money, cold or payback: the library's rule waits for nothing", word)
 	}
 	p.Rule = changed(changes)
 	return p, nil
@@ -145,11 +136,8 @@ func changed(changes []func(*policy.Rule)) func(window int) policy.Rule {
 }
 
 var policySettings = []string{
-	"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "boundary", "ingest",
+	"threshold", "target", "max", "gain", "new", "money", "cold", "payback", "leave", "floor", "risk", "ingest",
 }
-
-// usualPatience is the number of answers for which an epoch waits if the setting boundary has no value.
-const usualPatience = 10
 
 // ingest opens the gateway's shortening of new tool results: without loss, and with loss above a size; 0 means no
 // such size.

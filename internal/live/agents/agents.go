@@ -40,6 +40,7 @@ type Agent struct {
 	Share   float64
 	Reserve int
 	Input   int     // in place of Reserve, for windows of the input alone
+	After   int     // tokens of its first request after that, the median of recorded sessions; 0: not measured
 	Set     Sources // where a user changes that
 	Later   *Later  // how wrap does for a run; nil: it cannot be later than it is by itself
 
@@ -105,6 +106,19 @@ func (a *Agent) Limit(model string, window int) (l Limit) {
 		l.Compacts = min(cmp.Or(l.Compacts, rest), rest)
 	}
 	return l
+}
+
+// Alone returns how many tokens of a history of so many the agent sends if nobody else condenses: at its limit it begins again with After.
+// It reports false if that is not known.
+func (a *Agent) Alone(model string, window, history int) (tokens int, known bool) {
+	limit := a.Limit(model, window).Compacts
+	if a.After == 0 || limit <= a.After {
+		return 0, false
+	}
+	if history > limit {
+		history = a.After + (history-limit)%(limit-a.After)
+	}
+	return history, true
 }
 
 // A system is the beginning of the system prompt of a side call.
@@ -225,16 +239,8 @@ const maxID = 128
 
 // validID reports whether id can be part of a key and of a file name.
 func validID(id string) bool {
-	if id == "" || len(id) > maxID || strings.Contains(id, "..") {
-		return false
-	}
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
-			return false
-		}
-	}
-	return true
+	const all = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	return id != "" && len(id) <= maxID && !strings.Contains(id, "..") && strings.Trim(id, all) == ""
 }
 
 // Subscription reports whether the credentials of a request are the login of a plan rather
@@ -244,10 +250,7 @@ func Subscription(h http.Header) bool {
 		return true
 	}
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return false
-	}
-	return strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-")
+	return strings.EqualFold(scheme, "Bearer") && (strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-"))
 }
 
 // A Side is why a request is no turn of a conversation.

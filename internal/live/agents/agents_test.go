@@ -162,3 +162,26 @@ func TestNames(t *testing.T) {
 		t.Error("Find")
 	}
 }
+
+// An agent that condenses by itself begins again at the size that was measured, and never sends more than its limit.
+func TestAlone(t *testing.T) {
+	codex, claude := agents.Find("codex"), agents.Find("claude")
+	for _, tt := range []struct {
+		agent           *agents.Agent
+		window, history int
+		want            int
+		known           bool
+	}{
+		{claude, 200_000, 100_000, 100_000, true},
+		{claude, 200_000, 167_000, 167_000, true},
+		{claude, 200_000, 167_001, 52_001, true},
+		{claude, 200_000, 167_000 + 3*115_000, 52_000, true},
+		{claude, 60_000, 50_000, 0, false}, // its limit is below what it begins with
+		{codex, 272_000, 300_000, 21_000 + 55_200, true},
+		{agents.Find("pi"), 200_000, 300_000, 0, false},
+	} {
+		if n, known := tt.agent.Alone("m", tt.window, tt.history); n != tt.want || known != tt.known {
+			t.Errorf("%s sends %d of %d in a window of %d, %v; want %d, %v", tt.agent.Name, n, tt.history, tt.window, known, tt.want, tt.known)
+		}
+	}
+}

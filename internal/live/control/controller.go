@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
-	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
-	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
@@ -89,8 +87,9 @@ type Conversation struct {
 	Order       *session.Order       `json:"order,omitempty"`      // waits for the next request
 	LastOrder   *session.Order       `json:"last_order,omitempty"` // the last one carried out
 
-	Next     string   `json:"next"`     // when the next epoch is expected or for what it waits, for people
-	Branches []string `json:"branches"` // IDs of its branches on the pages
+	Parts    map[string]int `json:"parts,omitempty"` // of Size, by what they are: see [lineage.State.Parts]
+	Next     string         `json:"next"`            // when the next epoch is expected or for what it waits, for people
+	Branches []string       `json:"branches"`        // IDs of its branches on the pages
 
 	key   store.Key
 	state *lineage.State
@@ -205,7 +204,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 		a := data.About
 		c.about, c.Agent, c.Folder, c.Title, c.Profile = *a, a.Agent, a.Folder, a.Title, a.Profile
 		c.Window, c.Limit, c.Size, c.History, c.Waits = a.Window, a.Limit, a.Tokens, a.Original, a.Waits
-		c.Failing, c.Fallback, c.Refused = a.Failing, a.Fallback, a.Refused
+		c.Parts, c.Failing, c.Fallback, c.Refused = a.Parts, a.Failing, a.Fallback, a.Refused
 		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
 	}
 	return c
@@ -408,84 +407,6 @@ func (d *Controller) Protect(ctx context.Context, c *Conversation, p session.Pro
 		}
 		return nil
 	})
-}
-
-// A Shown is a message in a [View]: a hidden one of the client's, or one that is sent.
-type Shown struct {
-	Number    int    `json:"number,omitempty"` // in the client's history
-	Hidden    bool   `json:"hidden,omitempty"`
-	Condensed bool   `json:"condensed,omitempty"` // not the client's, but sent in place of hidden messages
-	Protected bool   `json:"protected,omitempty"`
-	Role      string `json:"role"`
-	Text      string `json:"text"`
-}
-
-// A View shows the part of a conversation that is stored: the messages that the last epoch sends in place of the first
-// ones, and the originals that they hide. The client's messages after those are sent unchanged, and not stored.
-type View struct {
-	Conversation *Conversation `json:"conversation"`
-	Messages     []Shown       `json:"messages"`
-	Hidden       int           `json:"hidden"`          // messages that are condensed
-	Unknown      int           `json:"unknown"`         // hidden messages not stored, as the agent cannot recall
-	Rest         int           `json:"rest"`            // messages that follow, as the client has them
-	Shortened    int           `json:"shortened"`       // tool results in the rest that were shortened at first
-	Whole        bool          `json:"whole,omitempty"` // not condensed: the client's messages are sent
-}
-
-// Show returns the stored view of a conversation, for display. The error is the store's, or that a message cannot be
-// parsed.
-func (d *Controller) Show(ctx context.Context, c *Conversation) (*View, error) {
-	s := c.state
-	v := &View{Conversation: c, Messages: []Shown{}, Rest: len(s.Rolling), Shortened: len(s.Ingest), Whole: !s.Condensed()}
-	if v.Whole {
-		return v, nil
-	}
-	v.Hidden, v.Rest = s.Epoch.Cut, len(s.Rolling)-s.Epoch.Cut
-	kept, err := d.store.Kept(ctx, c.key.Tenant, s.Originals)
-	if err != nil {
-		return nil, err
-	}
-	own := library.OfKind(kept, library.FromClient)
-	own = own[:min(len(own), s.Epoch.Cut)]
-	v.Unknown = s.Epoch.Cut - len(own)
-	for i, raw := range own {
-		if err := v.add(wire.API(c.API), raw, Shown{Number: i + 1, Hidden: true}); err != nil {
-			return nil, err
-		}
-	}
-	for _, raw := range s.Epoch.Block {
-		// Without stored originals it is not known which messages are the client's.
-		one := Shown{Condensed: len(own) > 0}
-		if i := slices.IndexFunc(own, func(o []byte) bool { return string(lineage.Shape(wire.API(c.API), o)) == string(raw) }); i >= 0 {
-			one.Number, one.Condensed = i+1, false
-		}
-		if err := v.add(wire.API(c.API), raw, one); err != nil {
-			return nil, err
-		}
-	}
-	sent := map[int]bool{}
-	for _, m := range v.Messages {
-		sent[m.Number] = sent[m.Number] || !m.Hidden && m.Number > 0
-	}
-	v.Messages = slices.DeleteFunc(v.Messages, func(m Shown) bool { return m.Hidden && sent[m.Number] })
-	return v, nil
-}
-
-// add appends a message to the view.
-func (v *View) add(api wire.API, raw []byte, as Shown) error {
-	doc, err := messages.Read(api, [][]byte{raw})
-	if err != nil {
-		return err
-	}
-	for _, m := range doc.Journal.View() {
-		one := as
-		one.Role, one.Text = string(m.Role), strings.TrimSpace(messages.Text(m.Parts))
-		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool {
-			return p.Text != "" && strings.Contains(one.Text, p.Text)
-		})
-		v.Messages = append(v.Messages, one)
-	}
-	return nil
 }
 
 // New returns a controller for the conversations in a store, which the caller closes. onChange is called when a record of a

@@ -29,6 +29,9 @@ import (
 // ErrNotDue means that the policy of the profile saw no reason to condense, or no gain.
 var ErrNotDue = errors.New("not due")
 
+// ErrLater means that a provider chose to wait. It wraps [ErrNotDue].
+var ErrLater = fmt.Errorf("%w: a provider waits", ErrNotDue)
+
 // A Job is a condensation that can run in the background, next to its request.
 type Job struct {
 	API      wire.API
@@ -107,7 +110,7 @@ func (j *Job) Run(ctx context.Context, host *condense.Host, to Extent) (*Prepare
 	// Messages that the model has not answered yet stay unchanged: if a tool result is shortened before the agent has
 	// read it, the agent asks for it again. If that leaves too little room, they are condensed too.
 	p, err := n.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
-	if err == nil || errors.Is(err, ErrAsks) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, ErrAsks) || errors.Is(err, ErrLater) || ctx.Err() != nil {
 		return p, err
 	}
 	return n.attempt(ctx, host, to, len(r.Messages))
@@ -190,6 +193,9 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	if err != nil {
 		return nil, err
 	}
+	if report.Later != "" {
+		return nil, fmt.Errorf("%w: %s", ErrLater, report.Later)
+	}
 	if !report.Acted {
 		return nil, fmt.Errorf("%w: %s", ErrNotDue, report.Reason)
 	}
@@ -225,7 +231,7 @@ func (j *Job) prepared(doc *codec.File, report *condense.Report) (*Prepared, err
 	}
 	return &Prepared{
 		Order: j.Order, Basis: j.Basis, After: after.Messages, Handles: !j.Turn.NoRecall, Passes: passesOf(report),
-		Maker: makerOf(report), Protected: j.Protected,
+		Maker: makerOf(report), Protected: j.Protected, States: report.States,
 	}, nil
 }
 

@@ -325,6 +325,7 @@ type Prepared struct {
 	After   []wire.Message
 	Handles bool // the view may contain handles
 	Passes  map[string]string
+	States  map[string][]byte // what providers leave for the next condensation
 	Maker   Maker
 	Order   int  // number of the order that it fulfills; 0 for none
 	Hurried bool // truncation did it for want of time

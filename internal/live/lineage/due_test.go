@@ -500,38 +500,3 @@ func TestPaid(t *testing.T) {
 	}
 	s.Paid(lineage.Usage{}, 100, rates)
 }
-
-// The wait for a boundary is counted in answers, from the first decision to wait until nothing is due or an epoch begins; a failed attempt in
-// between does not restart it.
-func TestTheWaitIsCounted(t *testing.T) {
-	s, r := sent(t, marked)
-	facts := func() epoch.Facts { return s.Facts(r, 100, begin) }
-	waits, due, none := &epoch.Decision{Wait: epoch.ForBoundary}, &epoch.Decision{Reason: epoch.Payback}, &epoch.Decision{}
-	turns := s.Turns
-	s.Await(waits)
-	for i, d := range []*epoch.Decision{waits, {Wait: epoch.ForRepair}, due, {Wait: epoch.ForTurn}, waits} {
-		s.Turns++
-		if got := facts().Waited; got != i+1 {
-			t.Errorf("after %d answers: %d", i+1, got)
-		}
-		s.Await(d)
-	}
-	if s.Await(none); s.Waits != 0 || facts().Waited != 0 || turns == 0 {
-		t.Errorf("nothing is due: %+v", s.Waits)
-	}
-}
-
-func TestNewest(t *testing.T) {
-	var messages []wire.Message
-	for _, role := range []string{"user", "assistant", "assistant", "user", "assistant", "user", "user"} {
-		messages = append(messages, wire.Message{Role: role})
-	}
-	for n, want := range map[int]int{1: 4, 2: 1, 3: 0, 20: 0} {
-		if got := lineage.Newest(messages, n); got != want {
-			t.Errorf("%d answers: message %d, want %d", n, got, want)
-		}
-	}
-	if got := lineage.Newest(nil, 2); got != 0 {
-		t.Errorf("no messages: %d", got)
-	}
-}

@@ -47,7 +47,7 @@ type State struct {
 	Bound  bool                 `json:"binds,omitempty"`  // that model binds its thinking to the messages before it
 	Loose  bool                 `json:"loose,omitempty"`  // thinking is sent that a model may find bound to other messages
 	Turns  int                  `json:"turns,omitempty"`  // answers of the model, including the one to the last request
-	Waits  int                  `json:"waits,omitempty"`  // Turns when an epoch began to wait for a boundary; 0 if none waits
+	First  time.Time            `json:"first,omitzero"`   // beginning of the first request that is known
 	Last   time.Time            `json:"last,omitzero"`    // beginning of the last request
 	Gap    time.Duration        `json:"gap,omitempty"`    // between the last two requests
 	TTL    time.Duration        `json:"ttl,omitempty"`    // the longest lifetime of cache entries that requests asked for
@@ -84,6 +84,8 @@ type Epoch struct {
 	Whole   bool      `json:"whole,omitempty"`   // Block replaced all messages of its request
 	Bare    Hashes    `json:"bare,omitempty"`    // rolling hashes of messages whose thinking is left out
 	Hurried bool      `json:"hurried,omitempty"` // truncation for want of time, to be replaced
+	// States are what the providers left in the last condensations that the view rests on, by provider: the next one gets it.
+	States map[string][]byte `json:"states,omitempty"`
 	// ID of the state before this epoch, for [State.Undo]; empty if that is not stored.
 	Over string `json:"over,omitempty"`
 
@@ -319,6 +321,9 @@ func shape(api wire.API, raw []byte) []byte {
 // state before it forwards.
 func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	s.Turns = 1 + answers(r.Messages, 0)
+	if s.First.IsZero() {
+		s.First = now
+	}
 	if !s.Last.IsZero() {
 		s.Gap = now.Sub(s.Last)
 	}

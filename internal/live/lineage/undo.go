@@ -33,6 +33,7 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 	case former.Condensed():
 		f := former.Epoch
 		e.Cut, e.From, e.Block, e.Whole, e.Bare, e.Over, e.Our = f.Cut, f.From, f.Block, f.Whole, f.Bare, f.Over, f.Our
+		e.States = f.States
 		n.Ingest = maps.Clone(former.Ingest)
 		for k, raw := range s.Ingest {
 			if n.Ingest == nil {

@@ -1,9 +1,11 @@
 package lineage
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
 )
@@ -21,35 +23,30 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		f.Last = epoch.Last{Before: e.Before, After: e.After}
 		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
 	}
+	f.Since = s.since(r, from, now)
 	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))
-	if s.Waits > 0 {
-		f.Waited = s.Turns - s.Waits
-	}
 	return f
 }
 
-// Await changes s: it remembers since when an epoch waits for a boundary.
-func (s *State) Await(d *epoch.Decision) {
-	switch {
-	case d.Wait.ForWork():
-		if s.Waits == 0 {
-			s.Waits = max(1, s.Turns)
-		}
-	case d.Reason == epoch.None && d.Wait == epoch.NoWait:
-		s.Waits = 0
+// since counts the messages from index from on.
+func (s *State) since(r *wire.Request, from int, now time.Time) (n policy.Since) {
+	began := s.First
+	if s.Epoch != nil {
+		began = s.Epoch.Time
 	}
-}
-
-// Newest returns the index of the message with which the model's n-th last answer begins; 0 if there are fewer.
-func Newest(messages []wire.Message, n int) int {
-	for i := len(messages) - 1; i > 0; i-- {
-		if messages[i].Role == "assistant" && messages[i-1].Role != "assistant" {
-			if n--; n <= 0 {
-				return i
-			}
+	if !began.IsZero() {
+		n.Age = now.Sub(began)
+	}
+	for i := from; i < len(r.Messages); i++ {
+		m := &r.Messages[i]
+		if m.Role != "system" {
+			n.Messages++
+		}
+		if n.ToolResults += len(m.Results); len(m.Results) > 0 && i < len(s.Counts) {
+			n.ResultTokens += s.Scale(s.Counts[i])
 		}
 	}
-	return 0
+	return n
 }
 
 // answers returns the number of the model's answers among the messages from index from on.
@@ -127,6 +124,30 @@ func (s *State) ratio() float64 {
 	return sorted[len(sorted)/2]
 }
 
+// roleParts are the parts in [State.Parts] of messages that are neither results nor the model's, by role.
+var roleParts = map[string]string{"system": "system", "developer": "system", "user": "person", "tool": "results"}
+
+// Parts returns the size of the view of r, which was counted last, by kind: system, tools, condensed (in place of hidden messages),
+// person, results and model.
+func (s *State) Parts(r *wire.Request) map[string]int {
+	system := s.HeadOur * len(r.System) / max(1, len(r.System)+len(r.Tools))
+	ours, cut := map[string]int{"system": system, "tools": s.HeadOur - system}, 0
+	if s.Epoch != nil {
+		cut, ours["condensed"] = s.Epoch.Cut, s.Epoch.Our
+	}
+	for i := cut; i < min(len(s.Counts), len(r.Messages)); i++ {
+		part := cmp.Or(roleParts[r.Messages[i].Role], "model")
+		if len(r.Messages[i].Results) > 0 {
+			part = "results"
+		}
+		ours[part] += s.Counts[i]
+	}
+	for part, n := range ours {
+		ours[part] = s.Scale(n)
+	}
+	return ours
+}
+
 // Scale converts our count of a part of a request to the vendor's tokens.
 func (s *State) Scale(our int) int { return int(s.ratio()*float64(our) + 0.5) }
 
@@ -155,9 +176,7 @@ func (s *State) Paid(u Usage, answer int, r Rates) {
 	read := max(0, u.Read-fixed)
 	write := min(u.Write, u.Input-max(fixed, u.Read))
 	prompt := r.Read*float64(read) + r.Write*float64(write) + float64(u.Input-max(fixed, u.Read)-write)
-	if s.Spent == 0 {
-		s.Spent = r.Read * float64(u.Input-fixed) * float64(max(0, s.Turns-1)) / 2
-	}
+	s.Spent = cmp.Or(s.Spent, r.Read*float64(u.Input-fixed)*float64(max(0, s.Turns-1))/2)
 	s.Spent += prompt + r.Answer*float64(answer)
 	e := s.Epoch
 	switch {

@@ -97,9 +97,10 @@ func lifetime(r *wire.Request) time.Duration {
 
 // A Condensed is the result of condensing a view.
 type Condensed struct {
-	Basis  *Basis         // basis of the condensed view; nil for the current request
-	After  []wire.Message // the result
-	Forced bool           // it must be used even if it breaks a round of tools in which the model thinks
+	Basis  *Basis            // basis of the condensed view; nil for the current request
+	After  []wire.Message    // the result
+	States map[string][]byte // see [Epoch]
+	Forced bool              // it must be used even if it breaks a round of tools in which the model thinks
 	epoch.Decision
 }
 
@@ -178,7 +179,14 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		Before: c.Before, After: c.Decision.After, Payback: c.Turns,
 	}
 	if s.Epoch != nil {
-		e.N = s.Epoch.N + 1
+		e.N, e.States = s.Epoch.N+1, s.Epoch.States
+	}
+	if len(c.States) > 0 {
+		e.States = maps.Clone(e.States)
+		if e.States == nil {
+			e.States = map[string][]byte{}
+		}
+		maps.Copy(e.States, c.States)
 	}
 	e.Plain, _ = plain(r.API, r.Messages[:cut], wire.Hash{})
 	sent := make([]wire.Message, 0, len(head)+len(r.Messages)-cut)
@@ -209,7 +217,7 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 	}
 
 	n := *s
-	n.ID, n.Epoch, n.Ingest, n.Waits = "", e, s.ingested(rolling[cut:]), 0
+	n.ID, n.Epoch, n.Ingest = "", e, s.ingested(rolling[cut:])
 	n.Loose = !s.Bound && anyThinking(sent)
 	n.Rolling, n.Ends, n.Lengths, n.Doubts, n.Counts, n.counted = rolling, nil, nil, nil, nil, nil
 	return &n, nil

@@ -83,6 +83,7 @@ type Preparation struct {
 	Run   func(context.Context) (*job.Prepared, error)
 	Leave func() // called when it has ended, or was not begun
 	Retry int    // size in tokens below which another attempt is useless, if it fails
+	Later int    // or if a provider chose to wait
 	Order int    // number of the user's order; 0 for none
 }
 
@@ -112,7 +113,9 @@ func (c *Lease) Prepare(life context.Context, background *sync.WaitGroup, p Prep
 		close(ended)
 		e.preparing, e.abandon, e.Prepared = nil, nil, made
 		if made == nil && !again {
-			e.retry = p.Retry
+			if e.retry = p.Retry; errors.Is(err, job.ErrLater) {
+				e.retry = p.Later
+			}
 		}
 		if made == nil && err != nil && p.Order > 0 {
 			e.failed = failure{p.Order, job.ReasonOf(err)}

@@ -153,26 +153,27 @@ func (c *Lease) Unordered(o *Order) {
 // An About holds a gateway's description of a conversation at its last request, apart from its state. Sizes are tokens
 // by the vendor's count, estimated.
 type About struct {
-	Agent     string   `json:"agent,omitempty"`
-	Folder    string   `json:"folder,omitempty"`
-	Title     string   `json:"title,omitempty"`
-	Profile   string   `json:"profile,omitempty"`
-	Provider  string   `json:"provider,omitempty"` // the one that made the last epoch
-	Chain     string   `json:"chain,omitempty"`    // the first provider of the chain
-	Window    int      `json:"window,omitempty"`
-	Limit     int      `json:"limit,omitempty"`
-	Threshold int      `json:"threshold,omitempty"`
-	Tokens    int      `json:"tokens,omitempty"`
-	Waits     string   `json:"waits,omitempty"`    // for what an epoch waits that is due
-	Original  int      `json:"original,omitempty"` // size of the client's own history
-	Grows     int      `json:"grows,omitempty"`    // tokens that each answer adds
-	Failing   *Failing `json:"failing,omitempty"`  // nil if the last epoch that was due has begun
-	Fallback  *Failing `json:"fallback,omitempty"` // epochs that another provider had to make; nil if the last one was the chain's first's
-	Refused   *Failing `json:"refused,omitempty"`  // requests that the vendor did not answer; nil if it has answered the last one
-	Missing   []int    `json:"missing,omitempty"`  // indices of the protected texts that occur nowhere
-	Input     float64  `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
-	Write     float64  `json:"write,omitempty"`
-	Read      float64  `json:"read,omitempty"`
+	Agent     string         `json:"agent,omitempty"`
+	Folder    string         `json:"folder,omitempty"`
+	Title     string         `json:"title,omitempty"`
+	Profile   string         `json:"profile,omitempty"`
+	Provider  string         `json:"provider,omitempty"` // the one that made the last epoch
+	Chain     string         `json:"chain,omitempty"`    // the first provider of the chain
+	Window    int            `json:"window,omitempty"`
+	Limit     int            `json:"limit,omitempty"`
+	Threshold int            `json:"threshold,omitempty"`
+	Tokens    int            `json:"tokens,omitempty"`
+	Waits     string         `json:"waits,omitempty"`    // for what an epoch waits that is due
+	Original  int            `json:"original,omitempty"` // size of the client's own history
+	Grows     int            `json:"grows,omitempty"`    // tokens that each answer adds
+	Failing   *Failing       `json:"failing,omitempty"`  // nil if the last epoch that was due has begun
+	Fallback  *Failing       `json:"fallback,omitempty"` // epochs that another provider had to make; nil if the last one was the chain's first's
+	Refused   *Failing       `json:"refused,omitempty"`  // requests that the vendor did not answer; nil if it has answered the last one
+	Parts     map[string]int `json:"parts,omitempty"`    // of Tokens: see [lineage.State.Parts]
+	Missing   []int          `json:"missing,omitempty"`  // indices of the protected texts that occur nowhere
+	Input     float64        `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
+	Write     float64        `json:"write,omitempty"`
+	Read      float64        `json:"read,omitempty"`
 }
 
 // A Failing describes what has failed, one time after the other: epochs that were due and could not begin, and the like.

@@ -2,10 +2,7 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
-	"database/sql"
-	"errors"
 	"strconv"
 )
 
@@ -61,45 +58,4 @@ func (r *Record) damaged() { r.Damaged, r.Data, r.Reader, r.Set = true, nil, "",
 func isOriginal(o *Original, tenant, set string, n int64, hash, sum []byte) bool {
 	got := sha256.Sum256(o.Data)
 	return bytes.Equal(got[:], hash) && bytes.Equal(sum, keptSum(tenant, set, n, o.Kind, hash))
-}
-
-// addChecksums adds the checksums of records by versions of condense that had none.
-func addChecksums(ctx context.Context, tx querier) error {
-	var ids []string
-	err := each(ctx, tx, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, "SELECT id FROM lineage")
-	for _, id := range ids {
-		if err != nil {
-			return err
-		}
-		r, sum := Record{}, []byte(nil) // one at a time: all could be a gigabyte
-		row := tx.QueryRowContext(ctx, "SELECT "+recordColumns+" FROM lineage WHERE id = $1", id)
-		if err = scanRecord(row, &r, &sum); err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE lineage SET checksum = $1 WHERE id = $2", checksum(&r), id)
-		}
-	}
-	type keptRow struct {
-		tenant, set, kind string
-		n                 int64
-		hash              []byte
-	}
-	var kept []keptRow
-	err = errors.Join(err, each(ctx, tx, func(rows *sql.Rows) error {
-		var k keptRow
-		err := rows.Scan(&k.tenant, &k.set, &k.n, &k.kind, &k.hash)
-		kept = append(kept, k)
-		return err
-	}, "SELECT kept.tenant, name, n, kind, hash FROM kept JOIN original ON original.id = kept.original"))
-	for _, k := range kept {
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE kept SET checksum = $1 WHERE tenant = $2 AND name = $3 AND n = $4",
-			keptSum(k.tenant, k.set, k.n, k.kind, k.hash), k.tenant, k.set, k.n)
-	}
-	return err
 }

@@ -60,14 +60,8 @@ type execer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A querier can also return several rows.
-type querier interface {
-	execer
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // each calls scan with each row.
-func each(ctx context.Context, of querier, scan func(*sql.Rows) error, query string, args ...any) error {
+func each(ctx context.Context, of *sql.DB, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := of.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -83,32 +77,34 @@ func each(ctx context.Context, of querier, scan func(*sql.Rows) error, query str
 
 // records reads records with their data.
 func (s *database) records(ctx context.Context, limit time.Duration, where string, args ...any) ([]Record, error) {
+	return s.read(ctx, limit, "data", (*Record).check, where, args...)
+}
+
+// list returns records without their data.
+func (s *database) list(ctx context.Context, where string, args ...any) ([]Record, error) {
+	return s.read(ctx, statementTimeout, "NULL", (*Record).checkHead, where, args...)
+}
+
+func (s *database) read(ctx context.Context, limit time.Duration, data string, check func(*Record, []byte), where string, args ...any) ([]Record, error) {
 	var found []Record
 	err := s.do(ctx, "read", limit, func(ctx context.Context) error {
 		found = nil
 		return each(ctx, s.db, func(rows *sql.Rows) error {
 			var r Record
+			var updated int64
 			var sum []byte
-			err := scanRecord(rows, &r, &sum)
-			r.check(sum)
+			k := &r.Key
+			err := rows.Scan(&r.ID, &k.Tenant, &k.API, &k.Agent, &k.Session, &r.Version, &updated, &r.Reader, &r.Set, &sum, &r.Data)
+			r.Updated = time.UnixMilli(updated)
+			check(&r, sum)
 			found = append(found, r)
 			return err
-		}, "SELECT "+recordColumns+" FROM lineage "+where, args...)
+		}, "SELECT id, tenant, api, agent, session, version, updated, reader, kept, checksum, "+data+" FROM lineage AS l "+where, args...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return found, nil
-}
-
-// recordColumns are the columns that scanRecord reads.
-const recordColumns = "id, tenant, api, agent, session, version, updated, reader, kept, checksum, data"
-
-func scanRecord(row interface{ Scan(to ...any) error }, r *Record, sum *[]byte) error {
-	var updated int64
-	err := row.Scan(&r.ID, &r.Key.Tenant, &r.Key.API, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Reader, &r.Set, sum, &r.Data)
-	r.Updated = time.UnixMilli(updated)
-	return err
 }
 
 // one scans the only row and column of a result.
@@ -357,28 +353,6 @@ func (s *database) List(ctx context.Context, tenant string) ([]Record, error) {
 // only the newest.
 func (s *database) Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error) {
 	return s.records(ctx, longTimeout, "WHERE api = $1 AND updated >= $2 ORDER BY updated DESC, id LIMIT $3", api, since.UnixMilli(), limit)
-}
-
-// list returns records without their data.
-func (s *database) list(ctx context.Context, where string, args ...any) ([]Record, error) {
-	var found []Record
-	err := s.do(ctx, "read", statementTimeout, func(ctx context.Context) error {
-		found = nil
-		return each(ctx, s.db, func(rows *sql.Rows) error {
-			var r Record
-			var updated int64
-			var sum []byte
-			err := rows.Scan(&r.ID, &r.Key.Tenant, &r.Key.API, &r.Key.Agent, &r.Key.Session, &r.Version, &updated, &r.Reader, &r.Set, &sum)
-			r.Updated = time.UnixMilli(updated)
-			r.checkHead(sum)
-			found = append(found, r)
-			return err
-		}, "SELECT id, tenant, api, agent, session, version, updated, reader, kept, checksum FROM lineage AS l "+where, args...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // Changes implements [Store].

@@ -46,15 +46,24 @@ func (s *memory) Load(ctx context.Context, k Key) ([]Record, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.those(true, func(r *Record) bool { return r.Key == k }), nil
+}
+
+// those returns records, the latest first, with their data or without.
+func (s *memory) those(data bool, are func(*Record) bool) []Record {
 	var found []Record
 	for _, r := range s.records {
-		if r.Key == k {
-			r.Data = bytes.Clone(r.Data)
-			found = append(found, r)
+		if !are(&r) {
+			continue
 		}
+		if !data {
+			r.Data = nil
+		}
+		r.Data = bytes.Clone(r.Data)
+		found = append(found, r)
 	}
 	slices.SortFunc(found, latestFirst)
-	return found, nil
+	return found
 }
 
 func latestFirst(a, b Record) int {
@@ -181,16 +190,10 @@ func (s *memory) Readable(ctx context.Context, reader, session, handle string, l
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []Record
-	for _, r := range s.records {
+	found := s.those(false, func(r *Record) bool {
 		in := s.sets[setKey{r.Key.Tenant, r.Set}]
-		if r.Reader != reader || in == nil || session != "" && r.Key.Session != session || handle != "" && !in.handles[handle] {
-			continue
-		}
-		r.Data = nil
-		found = append(found, r)
-	}
-	slices.SortFunc(found, latestFirst)
+		return r.Reader == reader && in != nil && (session == "" || r.Key.Session == session) && (handle == "" || in.handles[handle])
+	})
 	return found[:min(len(found), limit)], nil
 }
 
@@ -242,29 +245,14 @@ func (s *memory) Expire(ctx context.Context, before time.Time, maxBytes int64) (
 func (s *memory) List(ctx context.Context, tenant string) ([]Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []Record
-	for _, r := range s.records {
-		if tenant == "" || isOf(r.Key.Tenant, tenant) {
-			r.Data = nil
-			found = append(found, r)
-		}
-	}
-	slices.SortFunc(found, latestFirst)
-	return found, ctx.Err()
+	return s.those(false, func(r *Record) bool { return tenant == "" || isOf(r.Key.Tenant, tenant) }), ctx.Err()
 }
 
 // Since implements [Store].
 func (s *memory) Since(ctx context.Context, api string, since time.Time, limit int) ([]Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []Record
-	for _, r := range s.records {
-		if r.Key.API == api && !r.Updated.Before(since) {
-			r.Data = bytes.Clone(r.Data)
-			found = append(found, r)
-		}
-	}
-	slices.SortFunc(found, latestFirst)
+	found := s.those(true, func(r *Record) bool { return r.Key.API == api && !r.Updated.Before(since) })
 	return found[:min(len(found), limit)], ctx.Err()
 }
 

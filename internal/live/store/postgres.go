@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -51,14 +52,13 @@ const (
 // migrationLock is the advisory lock of the process that changes the tables.
 const migrationLock = 0x636f6e64656e7365 // "condense"
 
-// postgresSchema has the statements that upgrade the layout by one version each.
-var postgresSchema = versions(postgresSQL)
-
+// postgresSQL makes the tables.
+//
 //go:embed postgres.sql
 var postgresSQL string
 
-// postgresChecksums is the version of the layout from which on there are checksums.
-const postgresChecksums = 2
+// postgresLayout is the version of these tables.
+const postgresLayout = 2
 
 func openPostgres(ctx context.Context, address string) (*database, error) {
 	config, err := pgx.ParseConfig(address)
@@ -71,9 +71,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 		"statement_timeout":                   strconv.FormatInt(longTimeout.Milliseconds(), 10),
 		"idle_in_transaction_session_timeout": strconv.FormatInt((2 * longTimeout).Milliseconds(), 10), // of a process that is stopped
 	} {
-		if params[name] == "" {
-			params[name] = value
-		}
+		params[name] = cmp.Or(params[name], value)
 	}
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > statementTimeout {
 		config.ConnectTimeout = statementTimeout
@@ -106,7 +104,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	return s, nil
 }
 
-// migrate creates or upgrades the tables. Of several processes one does it and the others wait. It needs no
+// migrate creates the tables. Of several processes one does it and the others wait. It needs no
 // permission to change tables unless there is something to do.
 func (s *database) migrate(ctx context.Context, schema string) error {
 	ctx, cancel := context.WithTimeout(ctx, longTimeout)
@@ -118,7 +116,7 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 	if server < oldestServer {
 		return fmt.Errorf("PostgreSQL %d is too old: version %d or later is needed", server/10_000, oldestServer/10_000)
 	}
-	if version, err := layout(ctx, s.db); err != nil || version == len(postgresSchema) {
+	if there, err := hasTables(ctx, s.db); err != nil || there {
 		return err
 	}
 	// Lock the session rather than a transaction, which would not see tables that were created while it waited.
@@ -131,8 +129,7 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 		return err
 	}
 	defer func() { _, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(migrationLock)) }()
-	version, err := layout(ctx, conn) // another process may have done it
-	if err != nil || version == len(postgresSchema) {
+	if there, err := hasTables(ctx, conn); err != nil || there { // another process may have done it
 		return err
 	}
 	tx, err := conn.BeginTx(ctx, nil)
@@ -140,49 +137,33 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	if version == 0 {
-		first := pgx.Identifier{strings.Trim(strings.TrimSpace(strings.Split(schema, ",")[0]), `"`)}.Sanitize()
-		// IF NOT EXISTS demands the right to create one also where there is one.
-		var exists bool
-		if err := tx.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", first).Scan(&exists); err != nil {
-			return err
-		}
-		if !exists {
-			if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+first); err != nil {
-				return fmt.Errorf("schema %s: %w: let an administrator make one that belongs to the user, or grant the right to CREATE in the database", first, err)
-			}
-		}
-		if _, err := tx.ExecContext(ctx, "CREATE TABLE layout (version int NOT NULL); INSERT INTO layout VALUES (0)"); err != nil {
-			return err
+	first := pgx.Identifier{strings.Trim(strings.TrimSpace(strings.Split(schema, ",")[0]), `"`)}.Sanitize()
+	// IF NOT EXISTS demands the right to create one also where there is one.
+	var exists bool
+	if err := tx.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", first).Scan(&exists); err != nil {
+		return err
+	}
+	if !exists {
+		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+first); err != nil {
+			return fmt.Errorf("schema %s: %w: let an administrator make one that belongs to the user, or grant the right to CREATE in the database", first, err)
 		}
 	}
-	for _, statements := range postgresSchema[version:] {
-		if _, err := tx.ExecContext(ctx, statements); err != nil {
-			return err
-		}
-	}
-	if version < postgresChecksums {
-		if err := addChecksums(ctx, tx); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE layout SET version = $1", len(postgresSchema)); err != nil {
+	if _, err := tx.ExecContext(ctx, postgresSQL); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// layout returns the version of the tables, 0 if there are none.
-func layout(ctx context.Context, in execer) (int, error) {
-	var exists bool
-	if err := in.QueryRowContext(ctx, "SELECT to_regclass('layout') IS NOT NULL").Scan(&exists); err != nil || !exists {
-		return 0, err
+// hasTables reports whether there are tables. Those of another layout are an error.
+func hasTables(ctx context.Context, in execer) (there bool, err error) {
+	if err := in.QueryRowContext(ctx, "SELECT to_regclass('layout') IS NOT NULL").Scan(&there); err != nil || !there {
+		return false, err
 	}
 	var version int
 	if err := in.QueryRowContext(ctx, "SELECT version FROM layout").Scan(&version); err != nil {
-		return 0, err
+		return false, err
 	}
-	return version, tooNew(version, len(postgresSchema))
+	return true, sameLayout(version, postgresLayout)
 }
 
 // isUnavailable reports whether an error says that the database does not answer: nothing is wrong with the statement.

@@ -1,6 +1,7 @@
 CREATE TABLE lineage (
 	id text COLLATE "C" PRIMARY KEY, tenant text NOT NULL, api text NOT NULL, agent text NOT NULL, session text NOT NULL,
-	version bigint NOT NULL, updated bigint NOT NULL, data bytea NOT NULL, reader text NOT NULL, kept text NOT NULL
+	version bigint NOT NULL, updated bigint NOT NULL, data bytea NOT NULL, reader text NOT NULL, kept text NOT NULL,
+	checksum bytea NOT NULL DEFAULT ''
 );
 ALTER TABLE lineage ALTER COLUMN data SET COMPRESSION lz4;
 CREATE INDEX lineage_key ON lineage (tenant, api, agent, session);
@@ -13,9 +14,8 @@ ALTER TABLE original ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX original_hash ON original (tenant, hash);
 CREATE INDEX original_bytes ON original (bytes);
 CREATE TABLE kept (tenant text NOT NULL, name text NOT NULL, n bigint NOT NULL, kind text NOT NULL, original bigint NOT NULL REFERENCES original,
-	PRIMARY KEY (tenant, name, n));
+	checksum bytea NOT NULL DEFAULT '', PRIMARY KEY (tenant, name, n));
 CREATE INDEX kept_original ON kept (original);
 CREATE TABLE handle (handle text NOT NULL, tenant text NOT NULL, name text NOT NULL, PRIMARY KEY (handle, tenant, name));
--- The next version.
-ALTER TABLE lineage ADD COLUMN checksum bytea NOT NULL DEFAULT '';
-ALTER TABLE kept ADD COLUMN checksum bytea NOT NULL DEFAULT '';
+CREATE TABLE layout (version int NOT NULL);
+INSERT INTO layout VALUES (2);

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -30,18 +29,13 @@ func SQLite(ctx context.Context, path string) (Store, error) {
 // takes milliseconds.
 const busyTimeout = 5 * time.Second
 
-// schema has the statements that upgrade the layout by one version each. Tables handle and kept refer to sets; Expire
-// deletes sets without a record.
-var schema = versions(sqliteSQL)
-
+// sqliteSQL makes the tables. Tables handle and kept refer to sets; Expire deletes sets without a record.
+//
 //go:embed sqlite.sql
 var sqliteSQL string
 
-// versions splits the statements of a layout by the version that they lead to.
-func versions(sql string) []string { return strings.Split(sql, "-- The next version.\n") }
-
-// sqliteChecksums is the version of the layout from which on there are checksums.
-const sqliteChecksums = 3
+// sqliteLayout is the version of these tables.
+const sqliteLayout = 3
 
 func openSQLite(ctx context.Context, path string) (*database, error) {
 	path, err := filepath.Abs(path)
@@ -113,25 +107,22 @@ func migrateSQLite(ctx context.Context, db *sql.DB) error {
 	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
 	}
-	if err := tooNew(version, len(schema)); err != nil || version == len(schema) {
+	if version != 0 {
+		return sameLayout(version, sqliteLayout)
+	}
+	if _, err := tx.ExecContext(ctx, sqliteSQL); err != nil {
 		return err
-	}
-	for _, statements := range schema[version:] {
-		if _, err := tx.ExecContext(ctx, statements); err != nil {
-			return err
-		}
-	}
-	if version < sqliteChecksums {
-		if err := addChecksums(ctx, tx); err != nil {
-			return err
-		}
 	}
 	return tx.Commit()
 }
 
-func tooNew(version, known int) error {
-	if version <= known {
+// sameLayout returns an error if tables are of another version than the known one.
+func sameLayout(version, known int) error {
+	switch {
+	case version == known:
 		return nil
+	case version < known:
+		return fmt.Errorf("made before condense was released (layout %d, this one knows %d): use another store", version, known)
 	}
 	return fmt.Errorf("made by a newer version of condense (layout %d, this one knows %d): update condense, or use another store", version, known)
 }

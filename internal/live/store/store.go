@@ -164,18 +164,8 @@ func (k Key) Validate() error {
 
 // ValidID reports whether s can be a field of a [Key].
 func ValidID(s string) bool {
-	if len(s) > maxID {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case c == '-', c == '.', c == '_', c == ':', c == '/', c == '@', c == '+', c == '=':
-		default:
-			return false
-		}
-	}
-	return true
+	const all = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:/@+="
+	return len(s) <= maxID && strings.Trim(s, all) == ""
 }
 
 func (r *Record) validate() error {

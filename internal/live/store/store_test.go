@@ -102,7 +102,6 @@ func TestPostgres(t *testing.T) {
 		}
 		wait.Wait()
 	})
-	t.Run("a database without checksums", func(t *testing.T) { takenOver(t, server.URL()) })
 	t.Run("a user who may make no schema", func(t *testing.T) {
 		if err := store.RunPostgres(server.URL(), "CREATE ROLE guest LOGIN; CREATE SCHEMA theirs AUTHORIZATION guest"); err != nil {
 			t.Fatal(err)
@@ -191,6 +190,10 @@ func TestRefusedFiles(t *testing.T) {
 	if err := sqlite(t, newer).Close(); err != nil {
 		t.Fatal(err)
 	}
+	older := filepath.Join(dir, "older.db")
+	if err := errors.Join(sqlite(t, older).Close(), store.SetVersion(older, 1)); err != nil {
+		t.Fatal(err)
+	}
 	if err := store.SetVersion(newer, 99); err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +202,7 @@ func TestRefusedFiles(t *testing.T) {
 		write("file", "") + "/serve.db":                                "not a directory",
 		dir:                                                            "directory",
 		newer:                                                          "made by a newer version of condense",
+		older:                                                          "made before condense was released",
 	} {
 		s, err := store.SQLite(t.Context(), path)
 		if err == nil {
@@ -331,60 +335,6 @@ func BenchmarkSave(b *testing.B) {
 	}
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
-	}
-}
-
-// TestOldLayout: a store of the version before is taken over with all it has.
-func TestOldLayout(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "serve.db")
-	if err := store.MakeOld(path); err != nil {
-		t.Fatal(err)
-	}
-	s := sqlite(t, path)
-	defer func() { _ = s.Close() }()
-	found, err := s.Load(t.Context(), store.Key{Tenant: "t", Session: "s"})
-	if err != nil || len(found) != 1 || string(found[0].Data) != "old" || found[0].Version != 3 {
-		t.Fatalf("found %+v (%v)", found, err)
-	}
-	found[0].Set = "set"
-	if err := s.Keep(t.Context(), &found[0], &store.Kept{Originals: []store.Original{{Data: []byte("x")}}}, 0); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestStoreWithoutChecksums(t *testing.T) { takenOver(t, filepath.Join(t.TempDir(), "serve.db")) }
-
-// takenOver tests that records and originals of the layout before checksums are there after an update.
-func takenOver(t *testing.T, address string) {
-	t.Helper()
-	k := store.Key{Tenant: "t", Session: "s"}
-	for round := range 2 {
-		s, err := store.Open(t.Context(), address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if round == 0 {
-			r := &store.Record{ID: "r", Key: k, Updated: time.UnixMilli(7), Data: []byte("data"), Reader: "reader", Set: "set"}
-			kept := &store.Kept{Originals: []store.Original{{Kind: "x", Data: []byte("first")}, {Kind: "y", Data: []byte("second")}}}
-			if err := errors.Join(s.Keep(t.Context(), r, kept, 0), s.Close(), store.DropChecksums(address)); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		found, err := s.Load(t.Context(), k)
-		if err != nil || len(found) != 1 || found[0].Damaged || string(found[0].Data) != "data" {
-			t.Errorf("found %+v (%v)", found, err)
-		}
-		originals, err := s.Kept(t.Context(), "t", "set")
-		if err != nil || len(originals) != 2 || string(originals[1].Data) != "second" {
-			t.Errorf("found %v (%v)", originals, err)
-		}
-		if listed, err := s.Readable(t.Context(), "reader", "", "", 5); err != nil || len(listed) != 1 {
-			t.Errorf("found %v (%v)", listed, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

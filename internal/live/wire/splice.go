@@ -157,12 +157,10 @@ func (s *Splice) Calls() []Call {
 
 // Own reports whether the answer has calls that the client is to answer.
 func (s *Splice) Own() bool {
-	for _, p := range s.parts {
-		if _, ok := s.d.tool.call(s.d, p.raw); ok && p.shown >= 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.parts, func(p *part) bool {
+		_, ok := s.d.tool.call(s.d, p.raw)
+		return ok && p.shown >= 0
+	})
 }
 
 // called reports whether the model stopped to have its calls answered.

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Op
 // callOptions returns the options of every call.
 func (i *instance) callOptions(opts *Options) *wire.ClientOptions {
 	o := opts.Client
-	if o.Logger == nil {
-		o.Logger = i.log
-	}
+	o.Logger = cmp.Or(o.Logger, i.log)
 	return &o
 }
 

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,7 @@ func (p *Process) Condense(ctx context.Context, req *core.Request) (*core.Result
 	var lost core.Usage // of failed calls
 	res, err := p.condense(ctx, req, &lost)
 	if lost != (core.Usage{}) {
-		if res == nil {
-			res = &core.Result{}
-		}
+		res = cmp.Or(res, &core.Result{})
 		res.Usage = res.Usage.Add(lost)
 	}
 	return res, err

@@ -33,6 +33,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -92,9 +93,7 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		d = *o
 	}
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
-	}
+	d.Logger = cmp.Or(d.Logger, slog.New(slog.DiscardHandler))
 	setDefault(&d.TempDir, os.TempDir())
 	setDefault(&d.Grace, 3*time.Second)
 	setDefault(&d.Restart.Min, 200*time.Millisecond)

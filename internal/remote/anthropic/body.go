@@ -21,6 +21,20 @@ type request struct {
 	ToolChoice json.RawMessage   `json:"tool_choice,omitempty"`
 	Messages   []json.RawMessage `json:"messages"`
 	Stream     bool              `json:"stream"`
+
+	Temperature *float64      `json:"temperature,omitempty"`
+	Output      *outputConfig `json:"output_config,omitempty"`
+}
+
+// Source: "Structured outputs" and "Effort", platform.claude.com/docs/en/build-with-claude.
+type outputConfig struct {
+	Format *format `json:"format,omitempty"`
+	Effort string  `json:"effort,omitempty"`
+}
+
+type format struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, error) {
@@ -28,6 +42,13 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 	var err error
 	// A conversion to runes makes invalid UTF-8 the same bytes in the system prompt as in messages.
 	r := request{Model: o.ID, MaxTokens: maxTokens(p, o.MaxOutput), System: string([]rune(system)), Messages: encoded, Stream: true}
+	r.Temperature = p.Temperature
+	if p.Effort != "" || p.Schema != "" {
+		r.Output = &outputConfig{Effort: p.Effort}
+	}
+	if p.Schema != "" {
+		r.Output.Format = &format{"json_schema", json.RawMessage(p.Schema)}
+	}
 	if r.Tools, err = tools(p, encoded); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ type request struct {
 	ToolChoice    string            `json:"tool_choice,omitempty"`
 	Stream        bool              `json:"stream"`
 	StreamOptions *streamOptions    `json:"stream_options,omitempty"`
+
+	Temperature *float64        `json:"temperature,omitempty"`
+	Effort      string          `json:"reasoning_effort,omitempty"`
+	Format      json.RawMessage `json:"response_format,omitempty"`
 }
 
 type streamOptions struct {
@@ -40,7 +44,10 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 		p = &plain
 	}
 	var err error
-	r := request{Model: o.ID, Messages: apimessage.EncodeOpenAI(remote.Input(p)), Stream: true}
+	r := request{Model: o.ID, Messages: apimessage.EncodeOpenAI(remote.Input(p)), Stream: true, Temperature: p.Temperature, Effort: p.Effort}
+	if p.Schema != "" { // see "Structured model outputs", developers.openai.com/api/docs/guides/structured-outputs
+		r.Format = rawjson.Append(nil, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":?}}`, []byte(p.Schema))
+	}
 	limit := p.MaxOutput
 	if o.MaxOutput > 0 {
 		limit = min(limit, o.MaxOutput)

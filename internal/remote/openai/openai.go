@@ -34,7 +34,7 @@ var vendor = remote.Vendor{
 	Whole:    whole,
 	Clean:    withoutThoughts,
 
-	Compaction: &compaction, Compacts: "responses",
+	Compaction: &compaction, Compacts: "responses", Embedding: &embedding,
 }
 
 func sign(header http.Header, key string) {

@@ -226,20 +226,14 @@ func decodeStrings(data []byte) (s [3]string, err error) {
 
 func decodeResult(data []byte) (core.Part, error) {
 	var r core.ToolResult
-	for len(data) > 0 {
-		f, rest, err := Next(data)
-		if err != nil {
-			return nil, err
-		}
-		data = rest
+	err := Each(data, func(f *Field) (err error) {
 		switch int(f.Num) {
 		case 1:
-			var s string
-			s, err = f.Text()
-			r.CallID = Unname(s)
+			r.CallID, err = f.Text()
+			r.CallID = Unname(r.CallID)
 		case numResultContent:
 			if f.Type != protowire.BytesType {
-				return nil, errKind
+				return errKind
 			}
 			var p core.Part
 			p, err = decodePart(f.Value, false)
@@ -247,9 +241,7 @@ func decodeResult(data []byte) (core.Part, error) {
 		case numResultError:
 			r.IsError = f.N != 0
 		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+		return err
+	})
+	return r, err
 }

@@ -56,6 +56,9 @@ const (
 	numResultEditContent = 2
 )
 
+// NumDone is the field of the answer of a guest in WebAssembly, next to those of an Edit, that holds a Done.
+const NumDone = 15
+
 // Edits calls emit with encodings of Edit that together turn before into after, of about batchSize bytes each. At has the
 // indexes of before by ID.
 func Edits(before, after []core.Message, at map[string]int, emit func(edit []byte) error) error {
@@ -63,7 +66,8 @@ func Edits(before, after []core.Message, at map[string]int, emit func(edit []byt
 	for i, serial := 0, 0; i < len(named); i++ {
 		for named[i].ID == "" { // Diff requires an ID; the host sets another
 			serial++
-			if id := "new-" + strconv.Itoa(serial); !has(at, id) {
+			id := "new-" + strconv.Itoa(serial)
+			if _, taken := at[id]; !taken {
 				named[i].ID = id
 			}
 		}
@@ -134,15 +138,10 @@ func encodable(p core.Part) error {
 	if _, ok := p.(core.Text); ok {
 		return nil
 	}
-	if _, ok := kindNumber(p); !ok {
+	if num, _ := kindOf(p); num == 0 {
 		return fmt.Errorf("%T is not a part", p)
 	}
 	return nil
-}
-
-func has(m map[string]int, k string) bool {
-	_, ok := m[k]
-	return ok
 }
 
 // A batch emits an edit when it is large enough.

@@ -124,10 +124,11 @@ func SizePart(p core.Part) int {
 	if raw, ok := later(p); ok {
 		return len(raw)
 	}
-	if _, ok := kindNumber(p); !ok {
+	num, texts := kindOf(p)
+	if num == 0 {
 		return 0
 	}
-	return SizeField(sizeKind(p))
+	return SizeField(sizeKind(p, texts))
 }
 
 // AppendPart writes p.
@@ -138,75 +139,51 @@ func AppendPart(b []byte, p core.Part) []byte {
 	if raw, ok := later(p); ok {
 		return append(b, raw...)
 	}
-	num, ok := kindNumber(p)
-	if !ok {
+	num, texts := kindOf(p)
+	if num == 0 {
 		return b
 	}
-	b = appendBytesTag(b, num, sizeKind(p))
-	switch p := p.(type) {
-	case core.ToolCall:
-		return AppendStrings(b, Name(p.ID), Name(p.Name), p.Args)
-	case core.ToolResult:
-		b = AppendStrings(b, Name(p.CallID))
-		for _, c := range p.Content {
+	b = AppendStrings(appendBytesTag(b, num, sizeKind(p, texts)), texts[:]...)
+	if r, ok := p.(core.ToolResult); ok {
+		for _, c := range r.Content {
 			b = AppendPart(appendBytesTag(b, numResultContent, SizePart(c)), c)
 		}
-		if p.IsError {
+		if r.IsError {
 			b = AppendNumber(b, numResultError, 1)
 		}
-		return b
-	case core.Image:
-		return AppendStrings(b, Name(p.MediaType), p.Data, p.URL)
-	case core.Reasoning:
-		return AppendStrings(b, p.Text, p.Signature, p.Encrypted)
-	case core.Opaque:
-		return AppendStrings(b, Name(p.Kind), p.JSON)
-	default:
-		return b // a text
 	}
+	return b
 }
 
-// kindNumber returns the field of a part, other than a text, that p is written to.
-func kindNumber(p core.Part) (protowire.Number, bool) {
-	switch p.(type) {
+// kindOf returns the field of a part, other than a text, that p is written to, and the texts in its fields from 1 on; 0 if p is no part.
+func kindOf(p core.Part) (num protowire.Number, texts [3]string) {
+	switch p := p.(type) {
 	case core.ToolCall:
-		return numPartCall, true
+		return numPartCall, [...]string{Name(p.ID), Name(p.Name), p.Args}
 	case core.ToolResult:
-		return numPartResult, true
+		return numPartResult, [...]string{Name(p.CallID), "", ""}
 	case core.Image:
-		return numPartImage, true
+		return numPartImage, [...]string{Name(p.MediaType), p.Data, p.URL}
 	case core.Reasoning:
-		return numPartReasoning, true
+		return numPartReasoning, [...]string{p.Text, p.Signature, p.Encrypted}
 	case core.Opaque:
-		return numPartOpaque, true
-	default:
-		return 0, false
+		return numPartOpaque, [...]string{Name(p.Kind), p.JSON, ""}
 	}
+	return 0, texts
 }
 
 // sizeKind returns the size of the content of that field.
-func sizeKind(p core.Part) int {
-	switch p := p.(type) {
-	case core.ToolCall:
-		return sizeStrings(Name(p.ID), Name(p.Name), p.Args)
-	case core.ToolResult:
-		n := sizeStrings(Name(p.CallID))
-		for _, c := range p.Content {
+func sizeKind(p core.Part, texts [3]string) int {
+	n := sizeStrings(texts[:]...)
+	if r, ok := p.(core.ToolResult); ok {
+		for _, c := range r.Content {
 			n += SizeField(SizePart(c))
 		}
-		if p.IsError {
+		if r.IsError {
 			n += 2
 		}
-		return n
-	case core.Image:
-		return sizeStrings(Name(p.MediaType), p.Data, p.URL)
-	case core.Reasoning:
-		return sizeStrings(p.Text, p.Signature, p.Encrypted)
-	case core.Opaque:
-		return sizeStrings(Name(p.Kind), p.JSON)
-	default:
-		return 0
 	}
+	return n
 }
 
 // AppendRun writes an envelope of messages; body is the sum of their fields' sizes.

@@ -41,20 +41,6 @@ func Problems(s registry.Strategy, err error) []Problem {
 	return out
 }
 
-// Where finds the line that panicked: the first frame below the runtime's.
-func Where(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			file := strings.TrimSpace(lines[i+3])
-			file = file[strings.LastIndex(file, "/")+1:]
-			file, _, _ = strings.Cut(file, " ")
-			return " at " + file
-		}
-	}
-	return ""
-}
-
 // Run returns how many of messages, from the first, are in the conversation in this order with the same content. At has the
 // indexes of the conversation by ID.
 func Run(conversation []core.Message, at map[string]int, messages []core.Message) int {

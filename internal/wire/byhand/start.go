@@ -25,7 +25,7 @@ func DecodeStart(data []byte) (*Start, error) {
 		6: &req.System, 7: &req.Environment, 9: &req.Instructions, 10: &s.LogLevel, 11: &req.Dir, 12: &req.Tools, 13: &req.Originals,
 		17: &req.Host,
 	}
-	names := map[protowire.Number]*string{3: (*string)(&req.Trigger), 4: &req.Profile, 5: &req.Mode, 16: &req.API, 18: &req.Model}
+	names := map[protowire.Number]*string{3: (*string)(&req.Trigger), 4: &req.Profile, 5: &req.Mode, 16: &req.API, 18: &req.Model, 21: &req.Conversation}
 	return s, Each(data, func(f *Field) (err error) {
 		if text := texts[f.Num]; text != nil {
 			*text, err = f.Text()
@@ -54,6 +54,10 @@ func DecodeStart(data []byte) (*Start, error) {
 			req.NoRecall = f.N != 0
 		case 19:
 			return decodePrice(f.Value, &req.Price)
+		case 22:
+			req.State = f.Value
+		case 23:
+			req.MayWait = f.N != 0
 		}
 		return nil
 	})

@@ -822,7 +822,7 @@ type Start struct {
 	State         []byte   `protobuf:"bytes,22,opt,name=state,proto3" json:"state,omitempty"`                     // what Done.state was in the newest answer that is still applied in this conversation; empty if there is none
 	MayWait       bool     `protobuf:"varint,23,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"` // the conversation is below the limit, so Done.later is an answer
 	Quota         *Quota   `protobuf:"bytes,24,opt,name=quota,proto3" json:"quota,omitempty"`                     // of callbacks, in this call; absent if unknown
-	Callbacks     []string `protobuf:"bytes,25,rep,name=callbacks,proto3" json:"callbacks,omitempty"`             // those that the host answers beside count_tokens and generate: hidden, run, embed
+	Callbacks     []string `protobuf:"bytes,25,rep,name=callbacks,proto3" json:"callbacks,omitempty"`             // those that the host answers beside count_tokens and generate: hidden, run, embed; schema: it knows the newer fields of Generate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -39,21 +39,28 @@ func (p *Pages) control(own *http.ServeMux) {
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the store cannot be read now"))
 			return
 		}
+		troubles := map[string][]string{}
 		for _, c := range all {
 			p.withhold(r, c)
+			if said := c.Troubles(); said != nil {
+				troubles[c.ID] = said
+			}
 		}
-		controlAnswer(w, map[string]any{"conversations": all})
+		controlAnswer(w, map[string]any{"conversations": all, "troubles": troubles, "known": p.knows(r)})
 	})
-	own.HandleFunc("GET /condense/live/{id}", p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request,
-		d *control.Controller, c *control.Conversation,
-	) {
-		v, err := d.Show(r.Context(), c)
-		if err != nil {
+	show := p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request, d *control.Controller, c *control.Conversation) {
+		v, err := d.Show(r.Context(), c, r.PathValue("began"))
+		switch {
+		case errors.Is(err, control.ErrNoEpoch):
+			controlFault(w, http.StatusNotFound, err)
+		case err != nil:
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
-			return
+		default:
+			controlAnswer(w, v)
 		}
-		controlAnswer(w, v)
-	}))
+	})
+	own.HandleFunc("GET /condense/live/{id}", show)
+	own.HandleFunc("GET /condense/live/{id}/epochs/{began}", show)
 	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
 		d *control.Controller, c *control.Conversation,
 	) {

@@ -2,6 +2,7 @@
 package audit
 
 import (
+	"cmp"
 	"net/http"
 )
 
@@ -23,10 +24,7 @@ func (o *Outcome) WriteHeader(status int) {
 
 // Code returns the status that was sent.
 func (o *Outcome) Code() int {
-	if o.status == 0 {
-		return http.StatusOK
-	}
-	return o.status
+	return cmp.Or(o.status, http.StatusOK)
 }
 
 // Unwrap is for [http.ResponseController].

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { HostError } from './errors.mjs'
 import { bytes, decoder, encode, entries, MAX_ENTRIES, newPart, part } from './protocol.mjs'
 
+const TEXTS = 1024 // in one request for vectors
 const LEVELS = ['debug', 'info', 'warn', 'error']
 
 // A Call is one request to a strategy. Objects in it have the fields of condense.proto, by the
@@ -13,6 +14,9 @@ export class Call {
   messages = [] // oldest first; part.kind names the field that is set, and bytes are Buffers
   start = null // budget, trigger, profile, mode, system, files_read, instructions, …
   signal // an AbortSignal: the host has cancelled the call
+  // What the strategy left here in its last applied answer about this conversation, start.conversation, as a Buffer; what is here at
+  // the end comes back in the next call, if this answer is applied: a string or bytes, at most 64 KiB.
+  state = null
   usage = undefined // set it if the strategy called language models itself
   steps = []
 
@@ -21,6 +25,7 @@ export class Call {
   #edit = null
   #entries = 0 // of #edit
   #lastID = 0
+  #later = ''
   #waiting = new Map()
   #history
   #complete
@@ -63,6 +68,12 @@ export class Call {
     this.#add('insert', { after, role, kind, parts: parts.map(part) })
   }
 
+  // later says why it is better not to condense yet, in a line; without edits. If start.may_wait is set, nothing is condensed, and the
+  // host asks again once the conversation has grown. Otherwise it asks the next provider.
+  later(reason) {
+    this.#later = reason
+  }
+
   // count resolves to the sizes of items in tokens, counted by the host. An item is
   // { messages: { first, last } }, { part: { message: id, part: index } } or
   // { content: { parts } }. Count many items at once: each request takes about 0.2 ms.
@@ -88,11 +99,48 @@ export class Call {
   // { messages: { first, last } } of the conversation and { message: { role, parts } }. The
   // promise resolves to { text, usage, truncated }, text being a Buffer, or is rejected with an
   // error that has the reason in its code: CODE_TOO_LONG, CODE_UNAVAILABLE, … The host counts the
-  // cost.
-  async generate(request) {
+  // cost. With a schema, an object, the text is JSON.
+  async generate({ schema, ...request }) {
+    if (schema || request.effort || request.temperature !== undefined) this.#answered('schema')
     const input = request.input.map((i) => (i.message ? { message: { ...i.message, parts: i.message.parts.map(part) } } : i))
-    const reply = await this.#ask({ generate: { ...request, system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), input } })
+    const fields = { system: bytes(request.system ?? ''), tools: bytes(request.tools ?? ''), schema: bytes(schema ? JSON.stringify(schema) : '') }
+    const reply = await this.#ask({ generate: { ...request, ...fields, input } })
     return reply.generated
+  }
+
+  // hidden resolves to messages that earlier condensations hid or rewrote, as they were; without
+  // ids all of them, without parts. Their IDs cannot stand in edits: insert what is worth reading
+  // again. Like run and embed it is rejected with CODE_UNSUPPORTED if the host does not answer it.
+  async hidden(...ids) {
+    this.#answered('hidden')
+    return (await this.#ask({ hidden: { ids } })).hidden.messages
+  }
+
+  // run lets a built-in strategy, such as smart, shorten a part of the conversation: messages are
+  // ranges { first, last } that it may change, by default all; target is the size of the whole, by
+  // default that of the call. It resolves to { edit, tokens, usage }: edit(result.edit) sends it on.
+  async run(strategy, { settings = {}, messages = [], target = 0 } = {}) {
+    this.#answered('run')
+    return (await this.#ask({ run: { strategy, settings: bytes(JSON.stringify(settings)), messages, target } })).run
+  }
+
+  // edit adds everything in an edit.
+  edit({ hide = [], rewrite = [], insert = [] }) {
+    for (const { first, last } of hide) this.hide(first, last)
+    for (const { id, parts } of rewrite) this.rewrite(id, parts)
+    for (const message of insert) this.insert(message)
+  }
+
+  // embed resolves to a vector, an array of numbers, for each text, by the model of the user's
+  // configuration.
+  async embed(texts) {
+    this.#answered('embed')
+    const vectors = []
+    for (let i = 0; i < texts.length; i += TEXTS) {
+      const { embedded } = await this.#ask({ embed: { texts: texts.slice(i, i + TEXTS).map(bytes) } })
+      vectors.push(...embedded.vectors.map((v) => v.values))
+    }
+    return vectors
   }
 
   // log writes to the host's log, with the ID of this call. Levels: debug, info, warn, error.
@@ -130,6 +178,7 @@ export class Call {
     switch (request?.kind) {
       case 'start':
         this.start = request.start
+        this.state = this.start.state
         break
       case 'messages':
         for (const m of request.messages.messages) this.messages.push(m)
@@ -152,7 +201,11 @@ export class Call {
     await Promise.race([run(this), aborted(this.signal)])
     this.signal.throwIfAborted()
     this.#flush()
-    this.#send({ done: { usage: this.usage, steps: this.steps } })
+    this.#send({ done: { usage: this.usage, steps: this.steps, state: bytes(this.state), later: this.#later } })
+  }
+
+  #answered(name) {
+    if (!this.start?.callbacks.includes(name)) throw new HostError({ code: 'CODE_UNSUPPORTED', message: `${name}: not supported by this host` })
   }
 
   #add(op, value) {

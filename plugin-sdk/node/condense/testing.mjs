@@ -6,12 +6,12 @@ import { configure } from './settings.mjs'
 
 // rehearse runs strategy on messages and resolves to
 //
-//   { messages, logs, progress, usage, steps }
+//   { messages, logs, progress, usage, steps, state, later }
 //
 // with messages after the edits. A message is { role, parts } and any other fields; missing IDs are
 // m1, m2, …; missing sizes are counted, a token for every four bytes. options: settings, start
 // (fields of Start), signal, generate: a function that replaces the host's language models, from
-// a Generate to the text.
+// a Generate to the text, answers: functions for other callbacks, by name: { embed: ({ texts }) => ({ vectors }) }.
 export async function rehearse(strategy, messages, options = {}) {
   const { settings, problems } = configure(strategy, JSON.stringify(options.settings ?? {}))
   if (problems.length > 0) throw new Error(problems.map((p) => `${p.key}: ${p.message}`).join('\n'))
@@ -20,14 +20,14 @@ export async function rehearse(strategy, messages, options = {}) {
     const parts = m.parts.map(part)
     return { id: `m${i + 1}`, tokens: count(parts) + FRAMING, ...m, parts }
   })
-  const host = new Host(before, options.generate)
+  const host = new Host(before, options.generate, options.answers ?? {})
   const call = new Call((data) => host.receive(data), options.signal ?? new AbortController().signal)
   host.reply = (reply) => setImmediate(() => call.receive(encodeRequest({ reply })))
   const answered = call.answer((c) => strategy.condense(c, settings))
-  call.receive(encodeRequest({ start: start(before, options.start) }))
+  call.receive(encodeRequest({ start: { ...start(before, options.start), callbacks: ['schema', ...Object.keys(options.answers ?? {})] } }))
   for (const m of before) call.receive(encodeRequest({ messages: { messages: [m] } }))
   await answered
-  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps }
+  return { messages: host.result(), logs: host.logs, progress: host.progress, usage: host.usage, steps: host.steps, state: host.state, later: host.later }
 }
 
 function start(messages, given = {}) {
@@ -46,14 +46,18 @@ class Host {
   progress = []
   usage = undefined
   steps = []
+  state = undefined
+  later = ''
   reply = undefined
   #messages
   #generate
+  #answers
   #hidden = new Set()
   #rewritten = new Map()
   #inserted = new Map()
 
-  constructor(messages, generate) {
+  constructor(messages, generate, answers) {
+    this.#answers = answers
     this.#messages = messages
     this.#generate = generate
   }
@@ -78,6 +82,8 @@ class Host {
       case 'done':
         this.usage = response.done.usage
         this.steps = response.done.steps
+        this.state = response.done.state
+        this.later = response.done.later
         break
       default:
         throw new Error(`rehearse: a ${response.kind} is too large for a rehearsal`)
@@ -94,10 +100,11 @@ class Host {
     return out
   }
 
-  #answer({ id, count_tokens: question, generate }) {
-    if (generate && this.#generate) {
-      Promise.resolve(generate).then(this.#generate).then(
-        (text) => this.reply({ id, generated: { text: bytes(text) } }),
+  #answer({ id, count_tokens: question, call, ...asked }) {
+    const answer = call === 'generate' && this.#generate ? async (g) => ({ text: bytes(await this.#generate(g)) }) : this.#answers[call]
+    if (answer) {
+      Promise.resolve(asked[call]).then(answer).then(
+        (reply) => this.reply({ id, [{ generate: 'generated', embed: 'embedded' }[call] ?? call]: reply }),
         (err) => this.reply({ id, error: { code: 'CODE_FAILED', message: String(err) } }),
       )
       return

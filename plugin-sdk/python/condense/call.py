@@ -1,6 +1,7 @@
 """A call: one conversation to shorten."""
 
 import collections
+import json
 
 from . import condense_pb2 as pb
 
@@ -11,6 +12,9 @@ FRAGMENT = 1 << 20
 # The size at which edits and count requests are sent. A host rejects more than 131,072 list
 # entries and messages in one, and each of those has at least two bytes.
 BATCH = 128 << 10
+
+# How many texts are sent in one request for vectors.
+TEXTS = 1024
 
 LEVELS = ["debug", "info", "warn", "error"]
 
@@ -48,6 +52,10 @@ class Call:
 
     Edits are applied after the strategy has returned. Messages that no edit names are
     unchanged; a call without edits means that there is nothing to gain.
+
+    state is what the strategy left there in its last applied answer about this conversation,
+    start.conversation; what is there at the end comes back in the next call, if this answer is
+    applied: at most 64 KiB.
     """
 
     def __init__(self, requests, send, is_cancelled):
@@ -65,6 +73,8 @@ class Call:
         if first.WhichOneof("kind") != "start":
             raise InvalidRequest("the call does not begin with start")
         self.start = first.start
+        self.state = self.start.state
+        self._later = ""
         while len(self.messages) < self.start.message_count:
             self.messages.extend(self._receive().messages.messages)
 
@@ -97,6 +107,14 @@ class Call:
         """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
         self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
 
+    def later(self, reason):
+        """Says why it is better not to condense yet, in a line; without edits.
+
+        If start.may_wait is set, nothing is condensed, and the host asks again once the
+        conversation has grown. Otherwise it asks the next provider.
+        """
+        self._later = reason
+
     def count(self, items):
         """Returns the sizes of CountItems in tokens, counted by the host.
 
@@ -119,9 +137,49 @@ class Call:
         """Calls a language model of the host; request is a Generate, the result a Generated.
 
         Raises HostError with the reason as its code: CODE_TOO_LONG, CODE_UNAVAILABLE and so
-        on. The host counts the cost.
+        on. The host counts the cost. With a schema the text is JSON.
         """
+        if request.schema or request.effort or request.HasField("temperature"):
+            self._answered("schema")
         return self._ask(pb.Callback(generate=request)).generated
+
+    def hidden(self, ids=()):
+        """Returns Messages that earlier condensations hid or rewrote, as they were; without ids all, without parts.
+
+        Their IDs cannot stand in edits: insert what is worth reading again. Like run and embed it
+        raises HostError with CODE_UNSUPPORTED if the host does not answer it.
+        """
+        self._answered("hidden")
+        return list(self._ask(pb.Callback(hidden=pb.Hidden(ids=ids))).hidden.messages)
+
+    def run(self, strategy, settings=None, messages=(), target=0):
+        """Lets a built-in strategy, such as smart, shorten a part of the conversation.
+
+        messages are MessageRanges that it may change, by default all; target is the size of the
+        whole conversation, by default that of the call. The result is a RunResult: edit sends
+        its edit on, and nothing is changed without.
+        """
+        self._answered("run")
+        ask = pb.Run(strategy=strategy, settings=json.dumps(settings or {}).encode(), messages=messages, target=target)
+        return self._ask(pb.Callback(run=ask)).run
+
+    def edit(self, edit):
+        """Adds everything in an Edit."""
+        for r in edit.hide:
+            self.hide(r.first, r.last)
+        for r in edit.rewrite:
+            self.rewrite(r.id, r.parts)
+        for i in edit.insert:
+            self.insert(i.parts, i.after, i.role, i.kind)
+
+    def embed(self, texts):
+        """Returns a vector, a list of floats, for each text, by the model of the user's configuration."""
+        self._answered("embed")
+        vectors = []
+        for i in range(0, len(texts), TEXTS):
+            ask = pb.Embed(texts=[_bytes(t) for t in texts[i : i + TEXTS]])
+            vectors += [list(v.values) for v in self._ask(pb.Callback(embed=ask)).embedded.vectors]
+        return vectors
 
     def log(self, level, message, **fields):
         """Writes to the host's log, with the ID of this call. Levels: debug, info, warn, error."""
@@ -153,7 +211,11 @@ class Call:
         """Sends the edits and ends the answer. For server.py and testing.py."""
         self.check()
         self._flush()
-        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps)))
+        self._send(pb.CondenseResponse(done=pb.Done(usage=self.usage, steps=self.steps, state=_bytes(self.state), later=self._later)))
+
+    def _answered(self, name):
+        if name not in self.start.callbacks:
+            raise HostError(pb.CallbackError(code=pb.CallbackError.CODE_UNSUPPORTED, message=f"{name}: not supported by this host"))
 
     def _added(self, op):
         self._edit_size += 2 + op.ByteSize()

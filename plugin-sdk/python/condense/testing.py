@@ -22,14 +22,17 @@ class Rehearsal:
     progress: list
     usage: pb.Usage
     steps: list
+    state: bytes
+    later: str
 
 
-def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None):
+def rehearse(strategy, messages, settings=None, start=None, cancelled=None, generate=None, answers=None):
     """Runs strategy on messages, a list of pb.Message.
 
     Missing IDs are m1, m2, …; missing sizes are counted, a token for every four bytes. start
     is a pb.Start, by default with a target of half the size; cancelled is a threading.Event;
-    generate replaces the host's language models: a function from a pb.Generate to a str.
+    generate replaces the host's language models: a function from a pb.Generate to a str. answers
+    has functions for other callbacks, by name: {"embed": f}, f being from a pb.Embed to a pb.Embedded.
     """
     values, problems = strategy.configure(json.dumps(settings or {}))
     if problems:
@@ -41,11 +44,11 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
         copy.id = copy.id or f"m{i}"
         copy.tokens = copy.tokens or count(copy.parts) + FRAMING
         before.append(copy)
-    host = _Host(before, start or _start(before), generate)
+    host = _Host(before, start or _start(before), generate, answers or {})
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
-    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps)
+    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, call.state, host.later)
 
 
 def count(parts):
@@ -81,14 +84,16 @@ def _start(messages):
 class _Host:
     """The host in a rehearsal."""
 
-    def __init__(self, messages, start, generate):
+    def __init__(self, messages, start, generate, answers):
         self.logs = []
         self.progress = []
         self.usage = None
+        self.later = ""
         self.steps = []
         self._messages = messages
         self._start = start
         self._generate = generate
+        self._answers = answers
         self._at = {m.id: i for i, m in enumerate(messages)}
         self._replies = []
         self._hidden = set()
@@ -99,6 +104,7 @@ class _Host:
         start = pb.Start()
         start.CopyFrom(self._start)
         start.message_count = len(self._messages)
+        start.callbacks.extend(["schema", *self._answers])
         yield pb.CondenseRequest(start=start)
         for m in self._messages:
             yield pb.CondenseRequest(messages=pb.Messages(messages=[m]))
@@ -119,6 +125,7 @@ class _Host:
         elif kind == "done":
             self.usage = response.done.usage
             self.steps = list(response.done.steps)
+            self.later = response.done.later
         else:
             raise ValueError(f"a {kind} is too large for a rehearsal")
 
@@ -138,7 +145,11 @@ class _Host:
         if callback.HasField("generate") and self._generate:
             text = self._generate(callback.generate)
             return pb.Reply(id=callback.id, generated=pb.Generated(text=text.encode()))
-        if not callback.HasField("count_tokens"):
+        call = callback.WhichOneof("call")
+        if call in self._answers:
+            name = "embedded" if call == "embed" else call
+            return pb.Reply(id=callback.id, **{name: self._answers[call](getattr(callback, call))})
+        if call != "count_tokens":
             error = pb.CallbackError(code=pb.CallbackError.CODE_UNSUPPORTED, message="this host only counts")
             return pb.Reply(id=callback.id, error=error)
         tokens = [self._count(item) for item in callback.count_tokens.items]

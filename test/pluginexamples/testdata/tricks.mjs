@@ -36,6 +36,11 @@ const tricks = {
     const { model, price, host } = call.start
     say(call, `${model} ${price.input} ${price.cache_read} ${host} ${settings.greeting}`)
   },
+  remember: (call) => {
+    say(call, `${call.start.conversation}: ${call.state}`)
+    call.state = Buffer.concat([call.state, Buffer.from([0xff])])
+  },
+  later: (call) => call.later(`not now, ${call.start.may_wait}`),
   keep_parts: (call) => {
     for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))
   },
@@ -51,6 +56,32 @@ const tricks = {
     } catch (err) {
       say(call, err.code)
     }
+  },
+  part: async (call) => { // smart for the middle, own words for the rest
+    const last = call.messages.at(-3).id
+    const done = await call.run('smart', { settings: { preset: 'aggressive' }, messages: [{ first: call.messages[2].id, last }] })
+    call.edit(done.edit)
+    call.insert({ parts: [{ text: `${done.tokens} tokens left` }], after: last })
+  },
+  reopen: async (call) => { // brings a hidden message back
+    const [{ id }] = await call.hidden()
+    const [{ parts }] = await call.hidden(id)
+    call.insert({ parts, after: call.messages[0].id })
+  },
+  vectors: async (call) => {
+    const found = await call.embed(Array.from({ length: 2000 }, (_, i) => `text ${i}`))
+    say(call, `${found.length} ${found[0].length} ${found[7][7]}.0`)
+  },
+  schema: async (call) => {
+    const input = [{ messages: { first: call.messages[0].id } }]
+    say(call, (await call.generate({ input, schema: { type: 'object' }, temperature: 0.5, effort: 'low' })).text)
+  },
+  lacking: async (call) => {
+    const codes = []
+    for (const ask of [() => call.hidden(), () => call.run('smart'), () => call.embed(['x'])]) {
+      await ask().catch((err) => codes.push(`${err.code} ${err.message}`))
+    }
+    say(call, codes.join(', '))
   },
   count: async (call) => {
     const [first, second] = call.messages

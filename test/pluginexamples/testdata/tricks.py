@@ -54,6 +54,15 @@ def about(call, settings):
     say(call, f"{s.model} {s.price.input} {s.price.cache_read} {s.host} {settings['greeting']}")
 
 
+def remember(call, settings):
+    say(call, f"{call.start.conversation}: {call.state.decode()}")
+    call.state += b"\xff"
+
+
+def later(call, settings):
+    call.later(f"not now, {str(call.start.may_wait).lower()}")
+
+
 def estimate(call, settings):
     call.usage = pb.Usage(calls=1, input_tokens=sum(m.tokens for m in call.messages), usd=call.start.price.input)
 
@@ -107,7 +116,46 @@ def tell(call, settings):
     call.usage = pb.Usage(calls=1, input_tokens=10, output_tokens=2, usd=0.5)
 
 
+def part(call, settings):
+    """Smart for the middle, own words for the rest."""
+    middle = pb.MessageRange(first=call.messages[2].id, last=call.messages[-3].id)
+    done = call.run("smart", {"preset": "aggressive"}, [middle])
+    call.edit(done.edit)
+    call.insert([pb.Part(text=f"{done.tokens} tokens left".encode())], after=call.messages[-3].id)
+
+
+def reopen(call, settings):
+    """Brings a hidden message back."""
+    first = call.hidden()[0]
+    call.insert(call.hidden([first.id])[0].parts, after=call.messages[0].id)
+
+
+def vectors(call, settings):
+    found = call.embed([f"text {i}" for i in range(2000)])
+    say(call, f"{len(found)} {len(found[0])} {found[7][7]}")
+
+
+def schema(call, settings):
+    question = [pb.GenerateInput(messages=pb.MessageRange(first=call.messages[0].id))]
+    say(call, call.generate(pb.Generate(input=question, schema=b'{"type":"object"}', temperature=0.5, effort="low")).text)
+
+
+def lacking(call, settings):
+    codes = []
+    for ask in [call.hidden, lambda: call.run("smart"), lambda: call.embed(["x"])]:
+        try:
+            ask()
+        except condense.HostError as err:
+            codes.append(f"{pb.CallbackError.Code.Name(err.code)} {err}")
+    say(call, ", ".join(codes))
+
+
 TRICKS = {
+    "part": part,
+    "reopen": reopen,
+    "vectors": vectors,
+    "schema": schema,
+    "lacking": lacking,
     "nothing": lambda call, settings: None,
     "fail": fail,
     "invalid": invalid,
@@ -121,6 +169,8 @@ TRICKS = {
     "start": start,
     "about": about,
     "hide_rest": hide_rest,
+    "later": later,
+    "remember": remember,
     "generate": generate,
     "count": count,
     "count_many": count_many,

@@ -66,37 +66,24 @@ func detect(data []byte) bool { return detectIn(jsonl.Head(data, 100)) }
 // Code writes.
 func detectIn(lines iter.Seq[[]byte]) bool {
 	for raw := range lines {
-		var kind string
-		var message, uuid, leaf, session bool
-		for k, v := range rawjson.Fields(raw) {
-			switch string(k) {
-			case "type":
-				kind = rawjson.Text(v)
-			case "message":
-				message = rawjson.Field(v, "content") != nil
-			case "uuid":
-				uuid = rawjson.IsString(v)
-			case "leafUuid":
-				leaf = true
-			case "sessionId", "messageId":
-				session = true
-			}
-		}
-		switch kind {
+		var kind, message, uuid, leaf, session []byte
+		rawjson.Pick(raw, []string{"type", "message", "uuid", "leafUuid", "sessionId", "messageId"},
+			&kind, &message, &uuid, &leaf, &session, &session)
+		switch rawjson.Text(kind) {
 		case "":
 			return false
 		case "user", "assistant":
-			return message
+			return rawjson.Field(message, "content") != nil
 		case "system":
-			if uuid && session {
+			if rawjson.IsString(uuid) && session != nil {
 				return true
 			}
 		case "summary", "last-prompt":
-			if leaf {
+			if leaf != nil {
 				return true
 			}
 		case "file-history-snapshot":
-			return session
+			return session != nil
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -98,50 +99,22 @@ func parseSession(data []byte) (*sessionFile, error) {
 	return s, nil
 }
 
+var lineFields = []string{
+	"type", "subtype", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "parent_tool_use_id", // the last in what claude -p prints
+	"isCompactSummary", "isMeta", "isApiErrorMessage", "timestamp", "compactMetadata", "message",
+}
+
 func (l *sessionLine) parse(r jsonl.Row) {
 	l.Row = r
-	subtype := ""
-	for k, v := range rawjson.Fields(r.Raw) {
-		switch string(k) {
-		case "type":
-			l.kind = rawjson.Text(v)
-		case "subtype":
-			subtype = rawjson.Text(v)
-		case "uuid":
-			l.uuid = rawjson.Text(v)
-		case "parentUuid":
-			l.parent, l.linked = rawjson.Text(v), true
-		case "logicalParentUuid":
-			l.logical = rawjson.Text(v)
-		case "isSidechain":
-			l.sidechain = l.sidechain || rawjson.IsTrue(v)
-		case "parent_tool_use_id": // in what claude -p prints
-			l.sidechain = l.sidechain || rawjson.IsString(v)
-		case "isCompactSummary":
-			l.summary = rawjson.IsTrue(v)
-		case "isMeta":
-			l.meta = rawjson.IsTrue(v)
-		case "isApiErrorMessage":
-			l.error = rawjson.IsTrue(v)
-		case "timestamp":
-			l.time = rawjson.Time(v)
-		case "compactMetadata":
-			l.metadata = v
-		case "message":
-			l.message = v
-		}
-	}
-	l.boundary = l.kind == "system" && subtype == "compact_boundary"
-	for k, v := range rawjson.Fields(l.message) {
-		switch string(k) {
-		case "id":
-			l.turn = rawjson.Text(v)
-		case "model":
-			l.model = rawjson.Text(v)
-		case "role":
-			l.role = rawjson.Text(v)
-		}
-	}
+	var kind, subtype, uuid, parent, logical, side, tool, summary, meta, fault, when, turn, model, role []byte
+	rawjson.Pick(r.Raw, lineFields, &kind, &subtype, &uuid, &parent, &logical, &side, &tool,
+		&summary, &meta, &fault, &when, &l.metadata, &l.message)
+	l.kind, l.uuid, l.parent, l.linked = rawjson.Text(kind), rawjson.Text(uuid), rawjson.Text(parent), parent != nil
+	l.logical, l.sidechain = rawjson.Text(logical), rawjson.IsTrue(side) || rawjson.IsString(tool)
+	l.summary, l.meta, l.error, l.time = rawjson.IsTrue(summary), rawjson.IsTrue(meta), rawjson.IsTrue(fault), rawjson.Time(when)
+	l.boundary = l.kind == "system" && rawjson.Text(subtype) == "compact_boundary"
+	rawjson.Pick(l.message, []string{"id", "model", "role"}, &turn, &model, &role)
+	l.turn, l.model, l.role = rawjson.Text(turn), rawjson.Text(model), rawjson.Text(role)
 }
 
 // resolve returns the last line before limit that has the uuid, or none.
@@ -214,10 +187,7 @@ func (l *sessionLine) decode() (core.Message, *syntax.Error) {
 
 // compactionID returns the ID of the condensation that the boundary l is imported as.
 func (l *sessionLine) compactionID() string {
-	if l.uuid != "" {
-		return l.uuid
-	}
-	return "compaction-" + strconv.Itoa(l.Line)
+	return cmp.Or(l.uuid, "compaction-"+strconv.Itoa(l.Line))
 }
 
 // A compaction is the description in a boundary.
@@ -262,16 +232,10 @@ func (s *sessionFile) compactions(messages []session.Message) []compaction {
 			}
 			c.end++
 		}
-		for k, v := range rawjson.Fields(l.metadata) {
-			switch string(k) {
-			case "trigger":
-				c.trigger = map[string]core.Trigger{"auto": core.TriggerAutomatic, "manual": core.TriggerManual}[rawjson.Text(v)]
-			case "preTokens":
-				c.before = rawjson.Int(v)
-			case "postTokens":
-				c.after = rawjson.Int(v)
-			}
-		}
+		var trigger, before, after []byte
+		rawjson.Pick(l.metadata, []string{"trigger", "preTokens", "postTokens"}, &trigger, &before, &after)
+		c.trigger = map[string]core.Trigger{"auto": core.TriggerAutomatic, "manual": core.TriggerManual}[rawjson.Text(trigger)]
+		c.before, c.after = rawjson.Int(before), rawjson.Int(after)
 		if i == s.kept.boundary {
 			c.keep = map[string]bool{}
 			for at := range s.kept.set {

@@ -53,32 +53,16 @@ var Codec = codec.Codec{
 // detect looks at the first lines.
 func detect(data []byte) bool {
 	for raw := range jsonl.Head(data, 20) {
-		var kind, role, record string
-		var payload, id, instructions, answer bool
-		for k, v := range rawjson.Fields(raw) {
-			switch string(k) {
-			case "type":
-				kind = rawjson.Text(v)
-			case "payload":
-				payload = rawjson.IsObject(v)
-			case "record_type":
-				record = rawjson.Text(v)
-			case "id":
-				id = true
-			case "instructions", "git":
-				instructions = true
-			case "object": // an answer of the API has instructions too
-				answer = true
-			case "role":
-				role = rawjson.Text(v)
-			}
-		}
+		var kind, role, record, payload, id, instructions, answer []byte // an answer of the API has instructions too
+		rawjson.Pick(raw, []string{"type", "payload", "record_type", "id", "instructions", "git", "object", "role"},
+			&kind, &payload, &record, &id, &instructions, &instructions, &answer, &role)
 		switch {
-		case payload && slices.Contains(kinds, kind):
+		case rawjson.IsObject(payload) && slices.Contains(kinds, rawjson.Text(kind)):
 			return true
-		case record == "state", id && instructions && !answer && kind == "" && role == "":
+		case rawjson.Text(record) == "state",
+			id != nil && instructions != nil && answer == nil && rawjson.Text(kind) == "" && rawjson.Text(role) == "":
 			return true
-		case !payload && record == "":
+		case !rawjson.IsObject(payload) && rawjson.Text(record) == "":
 			return false
 		}
 	}

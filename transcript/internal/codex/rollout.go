@@ -63,19 +63,10 @@ func parseRollout(data []byte) (*rollout, error) {
 
 func (l *rolloutLine) parse(r jsonl.Row) {
 	l.Row = r
-	var record string
-	for k, v := range rawjson.Fields(r.Raw) {
-		switch string(k) {
-		case "timestamp":
-			l.time = rawjson.Time(v)
-		case "type":
-			l.kind = rawjson.Text(v)
-		case "payload":
-			l.payload = v
-		case "record_type":
-			record = rawjson.Text(v)
-		}
-	}
+	var when, kind, of []byte
+	rawjson.Pick(r.Raw, []string{"timestamp", "type", "payload", "record_type"}, &when, &kind, &l.payload, &of)
+	record := rawjson.Text(of)
+	l.time, l.kind = rawjson.Time(when), rawjson.Text(kind)
 	switch {
 	case l.payload != nil:
 	case l.kind != "" && (record == "" || record == "response"):

@@ -46,18 +46,9 @@ var Codec = codec.Codec{
 }
 
 func detectGemini(data []byte) bool {
-	session, project, messages := false, false, []byte(nil)
-	for k, v := range rawjson.Fields(data) {
-		switch string(k) {
-		case "sessionId":
-			session = rawjson.IsString(v)
-		case "projectHash":
-			project = rawjson.IsString(v)
-		case "messages":
-			messages = v
-		}
-	}
-	if !session || !project || !rawjson.IsArray(messages) {
+	var session, project, messages []byte
+	rawjson.Pick(data, []string{"sessionId", "projectHash", "messages"}, &session, &project, &messages)
+	if !rawjson.IsString(session) || !rawjson.IsString(project) || !rawjson.IsArray(messages) {
 		return false
 	}
 	for m := range rawjson.Elements(messages) {

@@ -43,14 +43,7 @@ var Codec = codec.Codec{
 
 func detectOpenCode(data []byte) bool {
 	var info, messages []byte
-	for k, v := range rawjson.Fields(data) {
-		switch string(k) {
-		case "info":
-			info = v
-		case "messages":
-			messages = v
-		}
-	}
+	rawjson.Pick(data, []string{"info", "messages"}, &info, &messages)
 	if !rawjson.IsArray(messages) || !rawjson.IsString(rawjson.Field(info, "id")) {
 		return false
 	}
@@ -121,23 +114,10 @@ func decodeOpenCode(raw []byte) (r opencodeRecord, bad *syntax.Error) {
 	if !rawjson.IsArray(parts) {
 		return r, &syntax.Error{Found: `a message without "parts"`, Want: `an array as "parts"`}
 	}
-	var role, failure []byte
-	for k, v := range rawjson.Fields(info) {
-		switch string(k) {
-		case "role":
-			role = v
-		case "id":
-			r.id = rawjson.Text(v)
-		case "modelID":
-			r.model = rawjson.Text(v)
-		case "summary":
-			r.summary = rawjson.IsTrue(v)
-		case "error":
-			failure = v
-		case "time":
-			r.time = rawjson.UnixMilli(rawjson.Field(v, "created"))
-		}
-	}
+	var role, id, model, summary, failure, when []byte
+	rawjson.Pick(info, []string{"role", "id", "modelID", "summary", "error", "time"}, &role, &id, &model, &summary, &failure, &when)
+	r.id, r.model, r.summary = rawjson.Text(id), rawjson.Text(model), rawjson.IsTrue(summary)
+	r.time = rawjson.UnixMilli(rawjson.Field(when, "created"))
 	switch rawjson.Text(role) {
 	case "user":
 		bad = r.user(parts)

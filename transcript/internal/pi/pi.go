@@ -17,6 +17,7 @@
 package pi
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -111,10 +112,7 @@ func readPi(data []byte, f *codec.File) error {
 
 // key identifies the entry that is line i, also in version 1, which has no IDs.
 func (l *piLine) key(i int) string {
-	if l.id != "" {
-		return l.id
-	}
-	return "#" + strconv.Itoa(i)
+	return cmp.Or(l.id, "#"+strconv.Itoa(i))
 }
 
 // piLines returns the lines of a file, and the index of each entry by its ID.
@@ -178,6 +176,7 @@ func (l *piLine) decode() (m core.Message, sent bool, bad *syntax.Error) {
 		return m, sent, bad
 	case "custom_message":
 		m.Parts, bad = decodePi(l.Raw)
+		m.Program = true
 		return m, len(m.Parts) > 0, bad
 	case "compaction":
 		m.Kind = core.KindSummary
@@ -196,7 +195,9 @@ func (l *piLine) decode() (m core.Message, sent bool, bad *syntax.Error) {
 func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *syntax.Error) {
 	m.Role = core.RoleUser
 	switch role := rawjson.Field(raw, "role"); rawjson.Text(role) {
-	case "user", "custom", "hookMessage":
+	case "user":
+	case "custom", "hookMessage": // of an extension
+		m.Program = true
 	case "assistant":
 		m.Role = core.RoleAssistant
 		if stop := rawjson.Text(rawjson.Field(raw, "stopReason")); stop == "error" || stop == "aborted" {
@@ -224,7 +225,7 @@ func decodePiMessage(raw []byte) (m core.Message, sent bool, bad *syntax.Error) 
 		if code := rawjson.Int(rawjson.Field(raw, "exitCode")); code > 0 {
 			fmt.Fprintf(&b, "\n\nCommand exited with code %d", code)
 		}
-		m.Parts = []core.Part{core.Text(b.String())}
+		m.Parts, m.Program = []core.Part{core.Text(b.String())}, true
 		return m, true, nil
 	case "branchSummary", "compactionSummary":
 		m.Kind = core.KindSummary

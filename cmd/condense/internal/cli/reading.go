@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,10 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 )
@@ -60,16 +64,40 @@ func (r *Reading) Options(cmd *cobra.Command, models strategies.Models, o *lab.R
 		to         *model.Generator
 	}{{"reader", r.Reader, &o.Reader}, {"author", cmp.Or(r.Author, r.Reader), &o.Author}} {
 		var err error
-		if *m.to, err = models.Model("", m.name); err == nil {
-			err = models.Check("", m.name)
+		if *m.to, err = NamedModel(cmd, models, m.flag, m.name); err != nil {
+			return err
 		}
-		if err != nil {
-			return Usage(cmd, "--%s: %w", m.flag, err)
-		}
-		is := models.Reader("", m.name)
-		*m.to = identified{*m.to, is.Model + " at " + is.At}
 	}
 	return nil
+}
+
+// NamedModel returns the model that a flag names. One that cannot be called is an error.
+func NamedModel(cmd *cobra.Command, models strategies.Models, flag, name string) (model.Generator, error) {
+	m, err := models.Model("", name)
+	if err == nil {
+		err = models.Check("", name)
+	}
+	if err != nil {
+		return nil, Usage(cmd, "--%s: %w", flag, err)
+	}
+	is := models.Reader("", name)
+	return identified{m, is.Model + " at " + is.At}, nil
+}
+
+// Opener returns an opener of strategies by name with a configuration, and the host that owns their providers.
+func Opener(ctx context.Context, a *App, conf *config.Config) (*condense.Host, *strategies.Opener, error) {
+	// Chains of profiles that are not compared need not be opened.
+	h, err := condense.Open(ctx, &condense.Options{
+		Strategies: a.Own,
+		Config:     conf.Override(config.Override{Chain: []config.Provider{}}),
+		Model:      a.Model, Plugins: Plugins(),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return h, &strategies.Opener{
+		Host: h, Config: conf, Registry: a.Strategies, Model: a.Model, Path: FromHere, Models: resolver.NewModels(conf, a.Models()),
+	}, nil
 }
 
 // An identified model is named by its vendor, so that its answers are not taken for those of another one that had the same name in the

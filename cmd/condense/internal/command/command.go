@@ -71,19 +71,22 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func root(a *cli.App) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use: "condense", Short: "Shorten conversations with language models, losing nothing", SilenceErrors: true, SilenceUsage: true,
 		Args: cli.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if term.IsTerminal(a.Stdout) {
+			switch {
+			case version:
+				return term.PrintText(a.Stdout, cli.VersionText())
+			case term.IsTerminal(a.Stdout):
 				return guide(a, cmd)
 			}
 			return cmd.Help()
 		},
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.Version = cli.VersionText()
-	root.SetVersionTemplate("{{.Version}}")
+	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration `file` (default: condense.yaml, upward to the root of the repository)")
 	root.AddCommand(filecmd.Commands(a)...)
 	root.AddCommand(comparecmd.Command(a), comparecmd.LearnCommand(a))

@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
-	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -178,19 +177,12 @@ func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *str
 	if err != nil {
 		return nil, nil, err
 	}
-	// Chains of profiles that are not compared need not be opened.
-	h, err := condense.Open(cmd.Context(), &condense.Options{
-		Strategies: a.Own,
-		Config:     conf.Override(config.Override{Chain: []config.Provider{}}),
-		Model:      a.Model, Plugins: cli.Plugins(),
-	})
+	h, o, err := cli.Opener(cmd.Context(), a, conf)
 	if err != nil {
 		return nil, nil, err
 	}
-	return h, &strategies.Opener{
-		Host: h, Config: conf, Registry: a.Strategies, Profile: c.profile, Model: a.Model, Path: cli.FromHere,
-		Models: resolver.NewModels(conf, a.Models()),
-	}, nil
+	o.Profile = c.profile
+	return h, o, nil
 }
 
 // openStrategies opens the strategies in --strategies. The host owns the providers.

@@ -26,6 +26,8 @@ type configListing struct {
 	Files    []string      `json:"files"`
 	Faults   config.Errors `json:"faults"`
 	Warnings config.Errors `json:"warnings"`
+	// Policy is the lines of the policies that it was held to.
+	Policy []config.Setting `json:"policy,omitempty"`
 }
 
 func configCheckCommand(a *cli.App) *cobra.Command {
@@ -114,7 +116,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (con
 	if file != "" {
 		l.Files = append(l.Files, file)
 	}
-	examined := examinations{ctx: ctx, faults: map[string][]config.ProviderFault{}, problems: map[string]error{}}
+	examined := examinations{ctx: ctx, done: map[string]examination{}, problems: map[string]error{}, digests: map[string]string{}}
 	checker := a.Checker()
 	checker.Plugin = examined.of
 	opts := a.Names()
@@ -130,7 +132,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (con
 	for _, f := range c.Files() {
 		l.Files = append(l.Files, cli.FromHere(f))
 	}
-	l.Warnings = append(l.Warnings, c.Warnings()...)
+	l.Warnings, l.Policy = append(l.Warnings, c.Warnings()...), c.Policy()
 	if !strict {
 		l.Warnings = append(l.Warnings, tuning(c)...)
 	}
@@ -140,7 +142,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (con
 	if err != nil {
 		return l, err
 	}
-	pins, err := pinWarnings(c, examined.problems)
+	pins, err := examined.pinWarnings(c)
 	l.Warnings = append(l.Warnings, pins...)
 	return l, err
 }
@@ -164,11 +166,29 @@ func tuning(c *config.Config) (warnings config.Errors) {
 	return warnings
 }
 
-// The examinations of the plugins of a configuration, each started once although a configuration may be loaded twice.
+// The examinations of the plugins of a configuration, each read and started once with the same settings, although a configuration may
+// be loaded twice and several providers may be one plugin.
 type examinations struct {
 	ctx      context.Context //nolint:containedctx // of the command; CheckProvider has none
-	faults   map[string][]config.ProviderFault
-	problems map[string]error // why a plugin did not start, by provider
+	done     map[string]examination
+	problems map[string]error  // why a plugin did not start, by provider
+	digests  map[string]string // by program and folder
+}
+
+type examination struct {
+	faults []config.ProviderFault
+	err    error // it did not start
+}
+
+// digest returns the checksum of a plugin.
+func (e *examinations) digest(p config.Provider) (string, error) {
+	id := p.Plugin + "\x00" + p.Folder
+	if e.digests[id] != "" {
+		return e.digests[id], nil
+	}
+	var err error
+	e.digests[id], err = plugins.Digest(p)
+	return e.digests[id], err
 }
 
 // of returns the faults of a plugin: its program is missing, or refuses its settings. A plugin that is not approved, or has changed
@@ -184,23 +204,24 @@ func (e *examinations) of(c *config.Config, p config.Provider) []config.Provider
 	if err != nil {
 		return nil // pinWarnings says so
 	}
-	if is, err := plugins.Digest(p); err != nil || is != pin {
+	if is, err := e.digest(p); err != nil || is != pin {
 		return nil // likewise
 	}
-	id := strings.Join([]string{p.Name, p.Plugin, p.Folder, pin, string(p.Settings), strings.Join(p.Env, ",")}, "\x00")
-	faults, done := e.faults[id]
+	id := strings.Join([]string{p.Plugin, p.Folder, pin, string(p.Settings), strings.Join(p.Env, ",")}, "\x00")
+	x, done := e.done[id]
 	if !done {
-		if faults, err = plugins.Examine(e.ctx, p, pin); err != nil {
-			e.problems[p.Name] = err
-		}
-		e.faults[id] = faults
+		x.faults, x.err = plugins.Examine(e.ctx, p, pin)
+		e.done[id] = x
 	}
-	return faults
+	if x.err != nil {
+		e.problems[p.Name] = x.err
+	}
+	return x.faults
 }
 
 // pinWarnings reports plugins that would not be started, because they are not approved, have changed since, or did
 // not start when they were examined; and that their settings are not checked.
-func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, error) {
+func (e *examinations) pinWarnings(c *config.Config) (config.Errors, error) {
 	declared, err := plugins.Declared(c)
 	if err != nil {
 		return nil, err
@@ -209,7 +230,7 @@ func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, er
 	for _, p := range declared {
 		is := ""
 		if p.Withheld == "" && p.Pin != "" {
-			is, err = plugins.Digest(p.Provider)
+			is, err = e.digest(p.Provider)
 		}
 		problem := ""
 		switch {
@@ -221,13 +242,13 @@ func pinWarnings(c *config.Config, problems map[string]error) (config.Errors, er
 			problem = fmt.Sprintf("is not pinned and would not be started: if you trust it, run 'condense plugin pin %s'", p.Name)
 		case is != p.Pin:
 			problem = fmt.Sprintf("is not what was pinned and would not be started: it has the checksum %s, pinned is %s; if you trust it, run 'condense plugin pin %s'", is, p.Pin, p.Name)
-		case problems[p.Name] != nil:
-			problem = fmt.Sprintf("does not start: %v", problems[p.Name])
+		case e.problems[p.Name] != nil:
+			problem = fmt.Sprintf("does not start: %v", e.problems[p.Name])
 		default:
 			continue
 		}
 		if _, set := c.Origin("providers", p.Name, "settings"); set {
-			problem += notChecked(&p, problems[p.Name])
+			problem += notChecked(&p, e.problems[p.Name])
 		}
 		warnings = append(warnings, &config.Error{Origin: p.Origin, Key: "providers." + p.Name, Problem: problem})
 	}

@@ -4,6 +4,7 @@ package configcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,6 +115,7 @@ func configShowCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			printPolicy(a, c)
 			return term.PrintText(a.Stdout, text)
 		},
 	}
@@ -133,6 +135,7 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 			Reads []cli.Reader `json:"reads,omitempty"`
 		}{e.Resolved, a.Readers(c, e.Resolved)})
 	}
+	printPolicy(a, c)
 	t := term.NewTable("", "")
 	if at.Mode != "" {
 		t.Row("mode", at.Mode)
@@ -141,12 +144,25 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 		t.Row(v.Key, v.Value)
 	}
 	for _, p := range e.Resolved.Chain {
-		t.Row("provider "+p.Name, fmt.Sprintf("%s %s, timeout %s, %v", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout), p.Origin))
+		t.Row("provider "+p.Name, fmt.Sprintf("%s, %v", providerLine(&p), p.Origin))
 	}
 	for _, reader := range a.Readers(c, e.Resolved) {
 		t.Row("reads", reader)
 	}
 	return term.PrintText(a.Stdout, t.Text(""))
+}
+
+// printPolicy prints the policies in force as comments: what config show prints can be the text of a file.
+func printPolicy(a *cli.App, c *config.Config) {
+	for _, s := range c.Policy() {
+		text, _ := json.Marshal(s.Value) //nolint:errchkjson // lists and numbers of a file
+		term.Printf(a.Stdout, "# policy: %s %s, from %v\n", s.Key, text, s.Origin)
+	}
+}
+
+// providerLine says which strategy or plugin a provider is, and how it is set.
+func providerLine(p *config.Provider) string {
+	return fmt.Sprintf("%s %s, timeout %s", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout))
 }
 
 // duration formats d as in a configuration: 2m, not 2m0s.
@@ -315,8 +331,10 @@ func printStrategy(w io.Writer, s strategyListing) {
 	if len(s.Settings) > 0 {
 		term.Printf(w, "\nSettings:\n")
 	}
+	width := 12
+	registry.Nested(s.Settings, func(set registry.Setting, _ int) { width = max(width, len(set.Name)) })
 	registry.Nested(s.Settings, func(set registry.Setting, depth int) {
-		term.Printf(w, "  %s%-12s %s (%s", strings.Repeat("  ", depth), set.Name, set.Doc, set.Type)
+		term.Printf(w, "  %s%-*s %s (%s", strings.Repeat("  ", depth), width, set.Name, set.Doc, set.Type)
 		if len(set.Fields) == 0 {
 			term.Printf(w, ", default %s", set.Default)
 		}

@@ -2,7 +2,6 @@ package configcmd
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -125,9 +124,7 @@ func valuesAt(a *cli.App, c *config.Config, at cli.Place) []config.Explained {
 	}
 	values := slices.Clone(e.Values)
 	for _, p := range e.Resolved.Chain {
-		values = append(values, config.Explained{
-			Key: "provider " + p.Name, Value: fmt.Sprintf("%s %s, timeout %s", cmp.Or(p.Strategy, cli.FromHere(p.Plugin)), p.Settings, duration(p.Timeout)),
-		})
+		values = append(values, config.Explained{Key: "provider " + p.Name, Value: providerLine(&p)})
 	}
 	for _, r := range a.Readers(c, e.Resolved) {
 		values = append(values, config.Explained{Key: "who reads for " + r.Provider, Value: r.Reader.String()})

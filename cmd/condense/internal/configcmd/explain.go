@@ -100,6 +100,7 @@ func explainPlace(a *cli.App, cmd *cobra.Command, c *config.Config, at cli.Place
 			Reads []cli.Reader `json:"reads,omitempty"`
 		}{e, readers})
 	}
+	printPolicy(a, c)
 	if err := term.PrintText(a.Stdout, e.String()); err != nil || len(readers) == 0 {
 		return err
 	}
@@ -201,6 +202,7 @@ func explainAll(a *cli.App, cmd *cobra.Command, c *config.Config, window int, as
 	if asJSON {
 		return term.PrintJSON(a.Stdout, lines)
 	}
+	printPolicy(a, c)
 	t := term.NewTable("mode", "profile", "window", "condenses at", "down to", "chain")
 	for _, l := range lines {
 		if n := len(l.Chain); n == 0 || l.Chain[n-1] != config.Truncation {

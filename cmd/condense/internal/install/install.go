@@ -42,6 +42,8 @@ type Installer struct {
 	GitHub string
 	// OS and Arch are the platform, as Go names it; empty means this one.
 	OS, Arch string
+	// Version is that of this program, which a manifest may require. One that is no release, or empty, is new enough.
+	Version string
 }
 
 // A Manifest is a release's description of its plugin: the file condense-plugin.json, written by 'condense plugin docs --as json'.
@@ -51,8 +53,10 @@ type Manifest struct {
 	Doc       string             `json:"doc"`
 	SDK       string             `json:"sdk,omitempty"`
 	Abilities core.Abilities     `json:"abilities"`
-	Env       []string           `json:"env,omitempty"`     // variables that it reads, if the user lets it
-	Program   string             `json:"program,omitempty"` // in a plugin of several files, its program
+	Env       []string           `json:"env,omitempty"`       // variables that it reads, if the user lets it
+	Program   string             `json:"program,omitempty"`   // in a plugin of several files, its program
+	Requires  string             `json:"requires,omitempty"`  // the oldest condense that it works with, such as v1.2.0
+	Stability string             `json:"stability,omitempty"` // in its author's words: experimental, beta, stable
 	Settings  []registry.Setting `json:"settings"`
 }
 
@@ -73,6 +77,7 @@ type Staged struct {
 	in      *Installer
 	root    *os.Root
 	temp    string // in root, with everything that is to be removed
+	made    bool   // [Folder] was made for it
 	content string // in root: the folder to install
 	program string // in content
 	tree    bool   // it has several files
@@ -189,7 +194,7 @@ func (in *Installer) stage(ctx context.Context, src Source, name string, known f
 			return nil, err
 		}
 	}
-	return s, s.unpack(&a)
+	return s, cmp.Or(s.unpack(&a), in.supports(s))
 }
 
 // makeRoom makes the temporary folder.
@@ -197,6 +202,8 @@ func (s *Staged) makeRoom() (err error) {
 	if s.root, err = os.OpenRoot(s.in.Dir); err != nil {
 		return err
 	}
+	_, err = s.root.Stat(path.Dir(Folder))
+	s.made = errors.Is(err, fs.ErrNotExist)
 	if err := s.root.MkdirAll(Folder, 0o755); err != nil {
 		return err
 	}
@@ -269,7 +276,7 @@ func parseManifest(text string) (*Manifest, error) {
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
 	}
-	m.Name, m.Version, m.SDK, m.Doc = shown(m.Name, 80), shown(m.Version, 80), shown(m.SDK, 80), shown(m.Doc, 600)
+	m.Name, m.Version, m.SDK, m.Doc, m.Stability = shown(m.Name, 80), shown(m.Version, 80), shown(m.SDK, 80), shown(m.Doc, 600), shown(m.Stability, 40)
 	for i := range m.Env {
 		m.Env[i] = shown(m.Env[i], 80)
 	}
@@ -373,6 +380,9 @@ func (s *Staged) Close() (err error) {
 	}
 	if s.temp != "" {
 		err = s.root.RemoveAll(s.temp)
+	}
+	if s.made && s.root.Remove(Folder) == nil { // nothing is in it
+		err = errors.Join(err, s.root.RemoveAll(path.Dir(Folder)))
 	}
 	return errors.Join(err, s.root.Close())
 }

@@ -203,8 +203,18 @@ func refuse(t *testing.T, in *install.Installer, source, want string) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if got := left(t, in.Dir); len(got) > 0 {
-		t.Errorf("there is still %q", got)
+	if got, err := os.ReadDir(in.Dir); err != nil || len(got) > 0 {
+		t.Errorf("there is still %v (%v)", got, err)
+	}
+}
+
+// An address that cannot be reached is no release without checksums.
+func TestUnreachable(t *testing.T) {
+	in, address := serve(t, files(release(programs())))
+	in.Client = &http.Client{} // which does not trust the server
+	_, err := put(t.Context(), in, address)
+	if err == nil || !strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "SHA256SUMS, as") {
+		t.Errorf("got %v, want the error of the certificate alone", err)
 	}
 }
 
@@ -530,6 +540,61 @@ func TestRelativeSource(t *testing.T) {
 }
 
 // The newest release is known without fetching it.
+func TestVersions(t *testing.T) {
+	all, versions := release(programs()), "{"
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/versions.json") {
+			_, _ = w.Write([]byte(versions))
+			return
+		}
+		files(all)(w, r)
+	})
+	in, address := serve(t, mux)
+	src, err := in.Parse(address+"tidy/v1.9.0/", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ versions, newest, wrong string }{
+		{`{"v1.9.0": "../v1.9.0/", "v1.10.0": "../v1.10.0", "v1.11.0-rc.1": "../rc/"}`, "tidy/v1.10.0/", ""},
+		{`{"v1.9.0": "."}`, "tidy/v1.9.0/", ""},
+		{`{}`, "tidy/v1.9.0/", ""},
+		{`{"v2.0.0": "https://example.com/v2/"}`, "", "versions.json: https://example.com/v2/ is not on the same host"},
+		{`{"v2.0.0": "http:/v2/"}`, "", "http"},
+		{`<html>`, "", "versions.json: invalid character"},
+	} {
+		versions = tt.versions
+		newest, _, err := in.Outdated(t.Context(), "tidy", src)
+		switch {
+		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
+			t.Errorf("%s: got %v, want %s", tt.versions, err, tt.wrong)
+		case tt.wrong == "" && (err != nil || newest.String() != address+tt.newest):
+			t.Errorf("%s: got %s, %v; want %s", tt.versions, newest, err, tt.newest)
+		}
+	}
+}
+
+// A plugin that needs a newer condense is refused before it is installed, by a release; a build of this program is no release.
+func TestRequires(t *testing.T) {
+	for _, tt := range []struct{ requires, version, want string }{
+		{"v1.10.0", "v1.9.5", "it requires condense v1.10.0 or later, and this is v1.9.5: update condense"},
+		{"v1.10.0", "v1.10.0", ""},
+		{"v1.10.0", "v2.0.0", ""},
+		{"v1.10.0", "(devel)", ""},
+		{"soon", "v1.9.5", "it requires condense soon or later"},
+	} {
+		all := programs()
+		all["condense-plugin.json"] = fmt.Appendf(nil, `{"name": "tidy", "requires": %q, "stability": "beta"}`, tt.requires)
+		in, address := serve(t, files(release(all)))
+		in.Version = tt.version
+		if tt.want != "" {
+			refuse(t, in, address, tt.want)
+		} else if s, err := put(t.Context(), in, address); err != nil || s.About.Stability != "beta" {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
 func TestOutdated(t *testing.T) {
 	all, tag := release(programs()), "v1"
 	mux := http.NewServeMux()

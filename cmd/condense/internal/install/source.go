@@ -110,10 +110,13 @@ func (in *Installer) resolve(ctx context.Context, src Source) (Source, error) {
 	return in.Newest(ctx, src)
 }
 
-// Newest returns the newest release of a source on GitHub; other sources are their own newest release.
+// Newest returns the newest release of a source on GitHub or at an address; other sources are their own newest release.
 func (in *Installer) Newest(ctx context.Context, src Source) (Source, error) {
-	if src.repo == "" {
+	switch {
+	case src.base == nil:
 		return src, nil
+	case src.repo == "":
+		return in.newestAt(ctx, src)
 	}
 	address := cmp.Or(in.GitHub, "https://github.com") + "/" + src.repo + "/releases/latest"
 	client := *in.client()
@@ -241,6 +244,9 @@ func (in *Installer) sums(ctx context.Context, src Source) (sums map[string]stri
 	_, _, err = in.fetch(ctx, src, sumsFile, maxSums, &b)
 	if errors.Is(err, fs.ErrNotExist) && src.file != "" {
 		return map[string]string{src.file: ""}, true, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%w; a release has the file %s, as the workflow of 'condense plugin new --ci' makes it", err, sumsFile)

@@ -27,8 +27,8 @@ var errDev = errors.New("the plugin has faults: see above")
 
 func pluginDevCommand(a *cli.App) *cobra.Command {
 	var (
-		d    dev
-		once bool
+		d          dev
+		once, wasm bool
 	)
 	cmd := &cobra.Command{
 		Use: "dev DIR|FILE", Short: "Build and try a plugin whenever it is saved",
@@ -37,7 +37,7 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 			if d.settings != "" && !json.Valid([]byte(d.settings)) {
 				return cli.Usage(cmd, "--settings: %s is not JSON", d.settings)
 			}
-			src, err := findSource(args[0])
+			src, err := findSource(args[0], wasm)
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
@@ -56,6 +56,8 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&d.trace, "trace", "", "`file` with a conversation to condense (default: one that comes with condense)")
 	f.StringVar(&d.format, "format", "", "its `format` (default: detected)")
 	f.StringVar(&d.settings, "settings", "", "settings of the plugin, a `JSON` object (default: its own)")
+	f.BoolVar(&d.diff, "diff", false, "print the edits of the plugin, and the lines that texts lose and get")
+	f.BoolVar(&wasm, "wasm", false, "build a plugin in Go as a module of WebAssembly")
 	f.BoolVar(&once, "once", false, "try it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
 	cli.Complete(cmd, "format", cli.FormatNames())
 	return cmd
@@ -67,6 +69,7 @@ type dev struct {
 	source                  *source
 	temp                    string // folder for the build
 	trace, format, settings string
+	diff                    bool
 }
 
 // devPoll is the interval between looks at the sources.
@@ -122,10 +125,11 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	plugin, err := d.trial(path).Open()
+	process, err := d.trial(path).Open()
 	if err != nil {
 		return err
 	}
+	plugin := &heardPlugin{Process: process}
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	what, err := plugin.Describe(ctx)
 	if err != nil {
@@ -145,14 +149,17 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, at := range condensed.Attempts {
+	for i, at := range condensed.Attempts {
 		d.print(at)
 		if at.Err != nil {
 			printFaults(d.app.Stdout, at.Err)
 		}
+		if i == 0 && d.diff && plugin.answer != nil {
+			printEdits(d.app.Stdout, req, plugin.answer)
+		}
 	}
 	switch condensed.Attempts[0].Outcome {
-	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp:
+	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeLater:
 		return nil
 	case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
 	}
@@ -242,7 +249,7 @@ func (d *dev) print(at core.Attempt) {
 // that it logs in a call, and its output without the debug lines of its SDK.
 func (d *dev) trial(path string) *plugins.Trial {
 	t := &plugins.Trial{Plugin: config.Provider{Name: d.source.name(), Plugin: path, Settings: json.RawMessage(d.settings)}}
-	if d.source.program != "" {
+	if d.source.pkg == "" && d.source.command == nil {
 		t.Plugin.Folder = d.source.root
 	}
 	t.Output, t.Calls = authorLogs(d.app.Stderr)

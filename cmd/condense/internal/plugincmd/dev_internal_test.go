@@ -59,6 +59,15 @@ func TestSnapshotIgnoresWhatIsNoChange(t *testing.T) {
 		}
 	}
 	write("a.go", "one")
+	write(".gitignore", "target\n*.log\n")
+	write("dev.out", "")
+	out, err := os.OpenFile(filepath.Join(dir, "dev.out"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	defer func(was *os.File) { os.Stdout = was }(os.Stdout)
+	os.Stdout = out
 	before, err := takeSnapshot(t.Context(), dir, "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +86,9 @@ func TestSnapshotIgnoresWhatIsNoChange(t *testing.T) {
 		}, ""},
 		{"a hidden folder", func() { write(".git/index", "x") }, ""},
 		{"what was installed", func() { write("node_modules/x/y.js", "x") }, ""},
+		{"a folder that git ignores", func() { write("target/release/a.rs", "x") }, ""},
+		{"a file that git ignores", func() { write("sub/b.log", "x") }, ""},
+		{"what this program writes", func() { fmt.Println("built") }, ""},
 		{"the program itself", func() { write("condense-a", strings.Repeat("x", maxSource+1)) }, ""},
 		{"the content", func() { write("a.go", "two") }, "a.go"},
 		{"another file", func() { write("a.go", "one"); write("sub/b.go", "") }, "b.go"},

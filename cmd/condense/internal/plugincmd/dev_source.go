@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -17,25 +18,34 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/internal/outline"
 )
 
 // A source is the source of a plugin in development.
 type source struct {
-	root    string // the watched folder, absolute
-	pkg     string // the folder of its Go package; empty for a script
-	program string // the script; empty for Go
+	root    string   // the watched folder, absolute
+	pkg     string   // the folder of its Go package; empty for others
+	program string   // the script or what command makes, a pattern; empty for Go
+	command []string // builds it, in root; nil for a script
+	wasm    bool     // a Go package is built as a module of WebAssembly
+}
+
+// wasmBuilds are how modules in other languages than Go are built, as 'plugin new' says: by a file of their folders.
+var wasmBuilds = []struct{ file, program, command string }{
+	{"Cargo.toml", "target/wasm32-unknown-unknown/release/*.wasm", "cargo build --quiet --release --target wasm32-unknown-unknown"},
+	{"assembly/index.ts", "*.wasm", "npm run --silent build"},
 }
 
 // name returns the name of the plugin for errors.
 func (s *source) name() string {
-	if s.program != "" {
+	if s.program != "" && s.command == nil {
 		return filepath.Base(s.program)
 	}
-	return filepath.Base(s.pkg)
+	return filepath.Base(cmp.Or(s.pkg, s.root))
 }
 
 // findSource returns the source in a folder, or that is a script.
-func findSource(arg string) (*source, error) {
+func findSource(arg string, wasm bool) (*source, error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
 		return nil, err
@@ -51,7 +61,12 @@ func findSource(arg string) (*source, error) {
 		return &source{root: filepath.Dir(path), program: path}, nil
 	}
 	if root, ok := goModule(path); ok {
-		return &source{root: root, pkg: path}, nil
+		return &source{root: root, pkg: path, wasm: wasm}, nil
+	}
+	for _, b := range wasmBuilds {
+		if _, err := os.Stat(filepath.Join(path, b.file)); err == nil {
+			return &source{root: path, command: strings.Fields(b.command), program: filepath.Join(path, filepath.FromSlash(b.program))}, nil
+		}
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -65,7 +80,8 @@ func findSource(arg string) (*source, error) {
 	}
 	switch len(scripts) {
 	case 0:
-		return nil, fmt.Errorf("%s contains no plugin: neither a Go module, nor an executable file that begins with #! and an interpreter", arg)
+		return nil, fmt.Errorf("%s contains no plugin: neither a Go module, nor one of WebAssembly in Rust or AssemblyScript, "+
+			"nor an executable file that begins with #! and an interpreter", arg)
 	case 1:
 		return &source{root: path, program: filepath.Join(path, scripts[0])}, nil
 	default:
@@ -104,25 +120,40 @@ func isScript(path string) bool {
 // build returns the program to run, built into temp if necessary. The compiler's messages go
 // to out.
 func (s *source) build(ctx context.Context, temp string, out io.Writer) (string, error) {
-	if s.pkg == "" {
+	command, program := s.command, filepath.Join(temp, "plugin")
+	switch {
+	case s.pkg == "" && command == nil:
 		return s.program, nil
-	}
-	program := filepath.Join(temp, "plugin")
-	if runtime.GOOS == "windows" {
+	case s.wasm:
+		program += ".wasm"
+	case runtime.GOOS == "windows":
 		program += ".exe"
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the path is our own
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.pkg, out, out
+	if command == nil {
+		command = []string{"go", "build", "-o", program, "."}
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // from the table above
+	cmd.Dir, cmd.Stdout, cmd.Stderr = cmp.Or(s.pkg, s.root), out, out
+	if s.wasm {
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	}
 	// On an interrupt the go command stops its compilers; on a kill it would not.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	switch err := cmd.Run(); {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", errors.New("a plugin in Go is built with the go command, which is not installed: see https://go.dev/doc/install")
+		return "", fmt.Errorf("this plugin is built with the command %s, which is not installed", command[0])
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
 		return "", errDev
+	}
+	if s.command != nil {
+		made, err := filepath.Glob(s.program)
+		if err != nil || len(made) != 1 {
+			return "", errors.Join(err, fmt.Errorf("%s made not one module but %d: %s", command[0], len(made), s.program))
+		}
+		program = made[0]
 	}
 	return program, nil
 }
@@ -145,11 +176,21 @@ const freshFor = 3 * time.Second
 const maxSource = 1 << 20
 
 // takeSnapshot reads the files of a folder, and the file extra if it is not empty. A file with unchanged size and
-// time is not read again, unless it was fresh in before. Hidden folders and folders of installed packages are
-// ignored.
+// time is not read again, unless it was fresh in before. Hidden folders, folders of installed packages, what git ignores and
+// the output of this program are ignored.
 func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (snapshot, error) {
 	s := snapshot{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close() //nolint:errcheck // only read
+	ignored, err := outline.Ignored(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, path)
 		switch name := filepath.Base(path); {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -157,9 +198,10 @@ func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (sna
 			return nil // an editor's temporary file
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__"):
+		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" ||
+			ignored(filepath.ToSlash(rel)+"/.")):
 			return fs.SkipDir
-		case !d.Type().IsRegular():
+		case !d.Type().IsRegular() || ignored(filepath.ToSlash(rel)) || isOutput(d):
 			return nil
 		}
 		return s.add(path, before)
@@ -168,6 +210,17 @@ func takeSnapshot(ctx context.Context, root, extra string, before snapshot) (sna
 		err = s.add(extra, before)
 	}
 	return s, err
+}
+
+// isOutput reports a file that this program writes to.
+func isOutput(d fs.DirEntry) bool {
+	info, err := d.Info()
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if out, wrong := f.Stat(); err == nil && wrong == nil && os.SameFile(info, out) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s snapshot) add(path string, before snapshot) error {

@@ -20,7 +20,7 @@ import (
 )
 
 func pluginDocsCommand(a *cli.App) *cobra.Command {
-	var out, as, folder string
+	var out, as, folder, requires, stability string
 	var env []string
 	cmd := &cobra.Command{
 		Use: "docs NAME|PATH", Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
@@ -29,13 +29,19 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 			if as != "markdown" && as != "json" {
 				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))
 			}
+			if _, ok := install.ParseVersion(requires); !ok && requires != "" {
+				return cli.Usage(cmd, "--requires: %q is not a version such as v1.2.0", requires)
+			}
 			d, program, err := described(cmd.Context(), a, args[0], folder)
 			if err != nil {
 				return err
 			}
 			text := page(d.Name, d.Doc, d.Abilities, d.Settings)
 			if as == "json" {
-				m := &install.Manifest{Name: d.Name, Version: d.Version, Doc: d.Doc, SDK: d.SDK, Abilities: d.Abilities, Env: env, Program: program, Settings: d.Settings}
+				m := &install.Manifest{
+					Name: d.Name, Version: d.Version, Doc: d.Doc, SDK: d.SDK, Abilities: d.Abilities, Env: env, Program: program, Settings: d.Settings,
+					Requires: requires, Stability: stability,
+				}
 				if text, err = json.MarshalIndent(m, "", "  "); err != nil {
 					return err
 				}
@@ -53,6 +59,8 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&as, "as", "markdown", "`form`: markdown, json")
 	f.StringVar(&folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
 	f.StringSliceVar(&env, "env", nil, "`names` of environment variables that it reads, for the manifest")
+	f.StringVar(&requires, "requires", "", "oldest `version` of condense that it works with, for the manifest")
+	f.StringVar(&stability, "stability", "", "how finished it is, a `word` for the manifest: experimental, beta, stable")
 	cli.Complete(cmd, "as", []string{"markdown", "json"})
 	return cmd
 }

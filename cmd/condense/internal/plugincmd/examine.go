@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,9 +174,7 @@ func printFindings(w io.Writer, rule core.Rule, findings []judge.Finding) {
 		if f.Rule != rule.Name {
 			continue
 		}
-		if first == nil {
-			first = &findings[i]
-		}
+		first = cmp.Or(first, &findings[i])
 		if !slices.Contains(names, f.Case) {
 			names = append(names, f.Case)
 		}

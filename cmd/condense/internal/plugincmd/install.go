@@ -49,7 +49,7 @@ func (i *installation) begin(a *cli.App) error {
 		return err
 	}
 	i.a, i.used, i.store = a, used, trust.Open(c.TrustDir())
-	i.in.Dir = trust.RealPath(dir)
+	i.in.Dir, i.in.Version = trust.RealPath(dir), cli.Version()
 	return nil
 }
 
@@ -194,6 +194,9 @@ func (i *installation) show(s *install.Staged, approved, sandbox string) {
 	term.Printf(w, "%s %s  %s\n", s.Name, m.Version, s.Source)
 	if m.Doc != "" {
 		term.Printf(w, "  %s\n", term.Indented{Text: strings.Join(strings.Fields(m.Doc), " "), By: "  "})
+	}
+	if m.Stability != "" {
+		term.Printf(w, "  stability    %s\n", m.Stability)
 	}
 	if s.Was != nil && s.Was.Source != s.Source.String() {
 		term.Printf(w, "  was          %s\n", s.Was.Source)

@@ -5,18 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
+	"github.com/condensehq/condense/model"
 )
 
 // These end a judgement that is not "works", and one that misses a floor.
@@ -29,10 +33,10 @@ var (
 type judging struct {
 	pluginTest
 
-	floors, out, as string
-	sessions        []string
-	asked           cli.Reading
-	readers         *lab.ReaderOptions // nil if none are asked
+	floors, out, as, model, chain string
+	sessions                      []string
+	asked                         cli.Reading
+	readers                       *lab.ReaderOptions // nil if none are asked
 }
 
 // judgeFormats are the formats of a card.
@@ -66,6 +70,8 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 	f.StringSliceVar(&j.env, "env", nil, "`names` of environment variables that it may see")
 	f.StringVar(&j.floors, "floors", "", "`file` with floors (default: judge.yaml, if there is one)")
 	f.StringArrayVar(&j.sessions, "sessions", []string{"demo:"}, "recorded `sessions`, as 'compare' takes them; may be given again")
+	f.StringVar(&j.model, "model", "", "`model` that answers what the plugin asks on recorded sessions (default: a stand-in that selects sentences)")
+	f.StringVar(&j.chain, "chain", "", "judge it as the first `link` of a chain, next to the rest alone: 'mine,smart', as 'compare' names strategies")
 	f.StringVar(&j.as, "as", "text", "`form` of the card: text, json, html, markdown")
 	f.StringVarP(&j.out, "output", "o", "", "`file` to write to (default: standard output)")
 	j.asked.AddFlags(cmd)
@@ -104,7 +110,21 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 			return err
 		}
 	}
-	card, err := j.judge(cmd, a, trial, items)
+	w, opts := &judge.Watch{}, judge.Options
+	if j.chain != "" {
+		host, err := j.rest(cmd, a, w)
+		if err != nil {
+			return err
+		}
+		defer host.Close() //nolint:errcheck // everything is measured
+	}
+	if j.model != "" {
+		opts.MaxUSD, opts.Repeat = j.asked.MaxUSD, 1
+		if w.Answers, err = j.answers(cmd, a); err != nil {
+			return err
+		}
+	}
+	card, err := j.judge(cmd, a, trial, items, w, &opts)
 	if err != nil {
 		return err
 	}
@@ -129,6 +149,51 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 		return errFloor
 	}
 	return errJudge
+}
+
+// rest opens the chain that follows the plugin. The host owns its providers.
+func (j *judging) rest(cmd *cobra.Command, a *cli.App, w *judge.Watch) (*condense.Host, error) {
+	_, rest, _ := strings.Cut(j.chain, ",")
+	if rest == "" {
+		return nil, cli.Usage(cmd, "--chain: want the plugin and what follows it, such as 'mine,smart'; got %q", j.chain)
+	}
+	conf, err := a.Load("")
+	if err != nil {
+		return nil, err
+	}
+	host, opener, err := cli.Opener(cmd.Context(), a, conf)
+	if err != nil {
+		return nil, err
+	}
+	set, err := opener.Open(cmd.Context(), []string{rest})
+	if err != nil {
+		return nil, errors.Join(cli.Usage(cmd, "--chain: %w", err), host.Close())
+	}
+	w.Rest = &lab.Strategy{Name: rest, Truncation: condense.Truncation}
+	for i, s := range set.Strategies {
+		if n := len(s.Chain) - 1; i < len(set.Strategies)-1 {
+			s.Chain = s.Chain[:n:n] // without truncation
+		}
+		w.Rest.Chain = append(w.Rest.Chain, s.Chain...)
+	}
+	return host, nil
+}
+
+// answers returns the model that --model names, if the user agrees to spend money on it.
+func (j *judging) answers(cmd *cobra.Command, a *cli.App) (model.Generator, error) {
+	_, conf, err := a.LoadPlugins()
+	if err != nil {
+		return nil, err
+	}
+	m, err := cli.NamedModel(cmd, resolver.NewModels(conf, a.Models()), "model", j.model)
+	if err != nil || m.Info().Free {
+		return m, err
+	}
+	cost := core.Usage{USD: 1} // how much it asks is not known
+	if m.Info().Price == (model.Price{}) {
+		cost = core.Usage{Unpriced: 1}
+	}
+	return m, j.asked.Confirm(a, cmd, cost, "the plugin's requests to "+m.Info().Name, "")
 }
 
 // target returns how the plugin that the argument means is run: an approved one of the configuration, or a program.
@@ -159,8 +224,11 @@ func (j *judging) target(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error)
 }
 
 // judge runs everything and returns the card, without floors.
-func (j *judging) judge(cmd *cobra.Command, a *cli.App, trial *plugins.Trial, items []lab.Item) (_ *judge.Card, err error) {
+func (j *judging) judge(
+	cmd *cobra.Command, a *cli.App, trial *plugins.Trial, items []lab.Item, w *judge.Watch, opts *lab.Options,
+) (_ *judge.Card, err error) {
 	ctx := cmd.Context()
+	trial.Model = w.Model
 	plugin, err := trial.Open()
 	if err != nil {
 		return nil, err
@@ -173,7 +241,7 @@ func (j *judging) judge(cmd *cobra.Command, a *cli.App, trial *plugins.Trial, it
 	}
 	trial.Remember(d)
 	card := &judge.Card{Name: d.Name, Version: d.Version, SDK: d.SDK, Doc: d.Doc, Abilities: d.Abilities, May: d.Abilities.Told(), ReadyMS: judge.Millis(time.Since(begun))}
-	w := &judge.Watch{Plugin: plugin}
+	w.Plugin = plugin
 	list, read, err := w.Strategies(ctx, a.Strategies)
 	if err != nil {
 		return nil, err
@@ -183,7 +251,7 @@ func (j *judging) judge(cmd *cobra.Command, a *cli.App, trial *plugins.Trial, it
 			return nil, err
 		}
 	}
-	if err := card.Run(ctx, w, items, list); err != nil || j.readers == nil {
+	if err := card.Run(ctx, w, items, list, opts); err != nil || j.readers == nil {
 		return card, err
 	}
 	if !card.Passed {

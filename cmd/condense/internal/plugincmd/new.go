@@ -22,7 +22,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
-	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 )
 
 func pluginNewCommand(a *cli.App) *cobra.Command {
@@ -245,33 +244,31 @@ func templateSources(lang string) (map[string][]byte, error) {
 		}
 		trees = append(trees, root)
 	}
-	if l.sdk != "" {
-		sdk, err := fs.Sub(pluginsdk.Files, l.sdk)
-		if err != nil {
-			return nil, err
-		}
-		trees = append(trees, sdk)
-	}
 	for _, from := range trees {
-		err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
-			if d != nil && (d.Name() == "node_modules" || d.Name() == "__pycache__") {
-				return fs.SkipDir // left by the tests of the templates
-			}
-			if err != nil || d.IsDir() {
-				return err
-			}
-			sources[name], err = fs.ReadFile(from, name)
-			return err
-		})
-		if err != nil {
+		if err := addTree(sources, from); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	if l.protocol != "" {
-		sources[l.protocol], err = pluginsdk.Files.ReadFile("proto/condense/v1/condense.proto")
+	sdk, err := sdkFiles(l)
+	if len(sdk) > 0 {
+		maps.Copy(sources, sdk)
+		sources[sdkRecord] = sdkSums(sdk)
 	}
 	return sources, err
+}
+
+// addTree adds the files of a tree by their names in it.
+func addTree(files map[string][]byte, from fs.FS) error {
+	return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil && (d.Name() == "node_modules" || d.Name() == "__pycache__") {
+			return fs.SkipDir // left by the tests of the templates
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[name], err = fs.ReadFile(from, name)
+		return err
+	})
 }
 
 // release matches versions that can be downloaded, unlike the version of a build from a checkout: (devel),

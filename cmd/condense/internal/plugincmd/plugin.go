@@ -26,6 +26,7 @@ func Command(a *cli.App) *cobra.Command {
 	}
 	cmd.AddCommand( // in the order in which an author needs them
 		pluginNewCommand(a),
+		pluginSDKCommand(a),
 		pluginDevCommand(a),
 		pluginTestCommand(a),
 		pluginJudgeCommand(a),

@@ -79,9 +79,7 @@ func New(dir string, log *slog.Logger) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder for recordings: %w", err)
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	r := &Recorder{dir: dir, log: log, more: make(chan struct{}, 1), done: make(chan struct{})}
 	go r.run()
 	return r, nil
@@ -311,9 +309,6 @@ func bringsBack(timeline []history.Entry, after []core.Message) bool {
 		if len(e.HiddenBy) > 0 && e.InsertedBy == "" {
 			hidden = append(hidden, e.Original)
 		}
-	}
-	if len(hidden) == 0 {
-		return false
 	}
 	return slices.ContainsFunc(after, func(m core.Message) bool {
 		return m.Kind == core.KindSummary && slices.ContainsFunc(hidden, func(h core.Message) bool { return equal(h, m) })

@@ -372,10 +372,7 @@ func answers(ctx context.Context, address string) bool {
 		return false
 	}
 	answer, err := (&http.Transport{}).RoundTrip(r) // not through a proxy
-	if err != nil {
-		return false
-	}
-	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
 var versionRule = plain.Pattern(`\d+\.\d+\.\d+[^\s)]*`)

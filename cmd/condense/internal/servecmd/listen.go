@@ -34,6 +34,7 @@ func (g *gateway) serve(ctx context.Context, a *cli.App) error {
 	go func() { failed <- models.Serve(g.encrypted(l)) }()
 	go func() { failed <- admin.Serve(g.encrypted(pages)) }()
 	base := g.address(l.Addr())
+	defer announce(g.base(pages.Addr()) + "/condense/")()
 	term.Printf(a.Stdout, "condense listens on %s (what it does: %s/condense/)\n", base, g.base(pages.Addr()))
 	term.Printf(a.Stdout, "point an agent here: ANTHROPIC_BASE_URL=%[1]s claude, or OPENAI_BASE_URL=%[1]s/v1 for clients of OpenAI's APIs\n", base)
 	_ = term.PrintText(a.Stdout, accountText("serve.account: client", g.settings.Account, "")) // whoever reads it may be gone

@@ -31,6 +31,9 @@ func liveCommand(a *cli.App) *cobra.Command {
 		Use: "live", Short: "See and direct the conversations of running agents: condense now, undo, pause, protect",
 		Args: cli.NoArguments("condense live now, undo, pause, resume, protect, unprotect, show"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if l.open {
+				return l.openPage(cmd)
+			}
 			return l.with(cmd, func(d controller) error { return l.list(cmd, d) })
 		},
 	}
@@ -43,7 +46,20 @@ func liveCommand(a *cli.App) *cobra.Command {
 	f.StringVarP(&l.output, "output", "o", "table", "`format`: table or json")
 	cli.Complete(cmd, "output", liveFormats)
 	l.listFlags(cmd)
+	cmd.Flags().BoolVar(&l.open, "open", false, "open the page of the running gateway in the browser")
 	return cmd
+}
+
+// openPage opens the page of the latest gateway that shows one, or of the one at --admin.
+func (l *liveFlags) openPage(cmd *cobra.Command) error {
+	all := announced(cmd.Context())
+	if l.admin != "" {
+		all = []string{strings.TrimRight(l.admin, "/") + "/condense/"}
+	}
+	if len(all) == 0 {
+		return errors.New("no gateway shows a page now: start 'condense serve', or an agent with 'condense wrap --page AGENT'")
+	}
+	return openPage(cmd.Context(), all[0])
 }
 
 var liveFormats = []string{"table", "json"}
@@ -53,7 +69,7 @@ type liveFlags struct {
 	app                  *cli.App
 	store, admin, output string
 	since                time.Duration
-	all                  bool
+	all, open            bool
 	config               *config.Config
 }
 

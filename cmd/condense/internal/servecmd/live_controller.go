@@ -20,7 +20,7 @@ type controller interface { //nolint:interfacebloat // all that the commands do
 	Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error)
 	Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error
 	Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error)
-	Show(ctx context.Context, c *control.Conversation) (*control.View, error)
+	Show(ctx context.Context, c *control.Conversation, began string) (*control.View, error)
 }
 
 // near is the controller of a store.
@@ -57,8 +57,8 @@ func (d *remote) Plan(ctx context.Context, c *control.Conversation) (*control.Un
 	return p, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID+"/undo", nil, p)
 }
 
-// Show is [control.Controller.Show].
-func (d *remote) Show(ctx context.Context, c *control.Conversation) (*control.View, error) {
+// Show is [control.Controller.Show], of the whole conversation.
+func (d *remote) Show(ctx context.Context, c *control.Conversation, _ string) (*control.View, error) {
 	v := &control.View{}
 	return v, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID, nil, v)
 }

@@ -46,11 +46,14 @@ func (l *liveFlags) list(cmd *cobra.Command, d controller) error {
 	if l.output == "json" {
 		return term.PrintJSON(w, map[string]any{"conversations": all})
 	}
-	if len(all) == 0 {
-		term.Printf(w, "no conversation was used lately: %s; --all lists what is kept\n", startOne)
-		return nil
+	text := fmt.Sprintf("no conversation was used lately: %s; --all lists what is kept\n", startOne)
+	if len(all) > 0 {
+		text = listed(all)
 	}
-	_ = term.PrintText(w, listed(all)) // like Printf, it ignores a broken pipe
+	for _, address := range announced(cmd.Context()) {
+		text += "page: " + address + "\n"
+	}
+	_ = term.PrintText(w, text) // like Printf, it ignores a broken pipe
 	return nil
 }
 

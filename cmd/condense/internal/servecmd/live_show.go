@@ -22,7 +22,7 @@ func (l *liveFlags) showCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				v, err := d.Show(cmd.Context(), c)
+				v, err := d.Show(cmd.Context(), c, "")
 				if err != nil {
 					return err
 				}

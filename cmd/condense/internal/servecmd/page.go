@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/term"
 )
 
 // A page shows the gateway's own pages to the user with the address printed by wrap: others on this machine reach the port, and do
@@ -40,7 +43,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c, err := r.Cookie(p.cookie); err != nil || !p.is(c.Value) {
-		http.Error(w, "open the address that condense wrap has printed", http.StatusForbidden)
+		http.Error(w, "open the address that condense wrap has printed, or use 'condense live --open'", http.StatusForbidden)
 		return
 	}
 	r.Header.Set("X-Condense-Token", p.orders)
@@ -51,18 +54,28 @@ func (p *page) is(secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(p.secret)) == 1
 }
 
-// servePage serves the gateway's pages on a free port of the loopback, and returns the address to open and a function that ends it.
-func (g *gateway) servePage(ctx context.Context) (address string, end func() error, err error) {
+// showPage serves the gateway's pages on a free port of the loopback until end is called, and prints the address to open; browse opens it.
+func (g *gateway) showPage(ctx context.Context, a *cli.App, browse bool) (end func() error, err error) {
 	l, err := bind(ctx, "127.0.0.1:0", "")
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
-		return "", nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, l.Close())
 	}
 	p := newPage(g.Admin(), port, g.folder, g.orders)
 	server := g.server(p)
 	go func() { _ = server.Serve(l) }() // it ends when it is closed
-	return "http://" + l.Addr().String() + openPath + p.secret, server.Close, nil
+	address := "http://" + l.Addr().String() + openPath + p.secret
+	gone := announce(address)
+	term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
+	if browse {
+		go func() { // the agent starts meanwhile
+			if err := openPage(ctx, address); err != nil {
+				g.log.WarnContext(ctx, "the page is not open", "err", err)
+			}
+		}()
+	}
+	return func() error { gone(); return server.Close() }, nil
 }

@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"context"
 	"crypto/rand"
 	"io"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -104,5 +106,40 @@ func TestTwoWrapsKeepTheirPages(t *testing.T) {
 	defer foreign.Close()
 	for _, path := range []string{"/", "/condense/", "/condense/live", "/open/"} {
 		getPage(t, user, foreign.URL+path)
+	}
+}
+
+// A page is found by other commands of its user while its gateway runs, and the browser is given an address that leads there once:
+// others can read it.
+func TestPagesAreFoundAndOpened(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	first, at := pageServer(t, "first")
+	killed := httptest.NewServer(http.NotFoundHandler())
+	killed.Close()
+	announce(killed.URL + openPath + "x")
+	address := at.URL + openPath + first.secret
+	end := announce(address)
+	if got := announced(t.Context()); !slices.Equal(got, []string{address}) {
+		t.Errorf("found are %q, want only %q", got, address)
+	}
+	var given string
+	err := openBrowser(t.Context(), address, func(_ context.Context, once string) error {
+		given = once
+		if strings.Contains(once, first.secret) {
+			t.Errorf("the browser is given %s, which others can read", once)
+		}
+		if status, text, _ := getPage(t, browser(t), once); status != http.StatusOK || !strings.HasPrefix(text, "first at /condense/") {
+			t.Errorf("the browser gets %d %s", status, text)
+		}
+		if status, _, _ := getPage(t, http.DefaultClient, once); status != http.StatusNotFound {
+			t.Errorf("a second time: %d", status)
+		}
+		return nil
+	})
+	if err != nil || given == "" {
+		t.Errorf("opened %q: %v", given, err)
+	}
+	if end(); len(announced(t.Context())) != 0 {
+		t.Error("a page is found after its end")
 	}
 }

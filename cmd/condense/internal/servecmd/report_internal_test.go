@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/live"
 )
 
@@ -88,8 +89,19 @@ func TestReport(t *testing.T) {
 		},
 	} {
 		var out strings.Builder
-		if report(&out, tt.stats, tt.record); out.String() != tt.want {
+		if report(&out, tt.stats, tt.record, nil); out.String() != tt.want {
 			t.Errorf("%s:\n%swant:\n%s", name, out.String(), tt.want)
+		}
+	}
+}
+
+// Money names what it is compared with: the agent's own compaction, where its size is known.
+func TestReportNamesOwnCompaction(t *testing.T) {
+	s := live.Stats{Requests: 1, Cost: 1, Saved: .5}
+	for agent, want := range map[string]string{"claude": "$1.00 instead of $1.50 with its own compaction\n", "pi": "$1.00 instead of $1.50\n"} {
+		var out strings.Builder
+		if report(&out, s, "", agents.Find(agent)); !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %s", agent, out.String())
 		}
 	}
 }

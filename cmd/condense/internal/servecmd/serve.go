@@ -58,6 +58,7 @@ type gatewayFlags struct {
 	way           string   // of recall
 	recall        bool     // requests without a recall secret carry the gateway's own
 	page          bool     // with alone: the pages are shown, with texts, to the user who has their address
+	browse        bool     // a browser opens that page
 	alone         bool     // only a child of this process uses it: no token, no certificate, no audit
 	keepLimit     bool     // of that child
 	knows         *knowing // what that child knows about its models; nil: nothing

@@ -57,6 +57,10 @@ or in this folder. 'condense wrap --status' sets it for one run.
 				if err != nil {
 					return err
 				}
+				page := ""
+				if len(announced(cmd.Context())) > 0 {
+					page = " · page: condense live --open"
+				}
 				switch c := at.find(all); {
 				case c == nil && l.admin != "" && at.unnamed(all):
 					term.Printf(a.Stderr, "condense: %s there; without a token %s does not say whose: set serve.token_env or serve.token_file\n",
@@ -65,9 +69,11 @@ or in this folder. 'condense wrap --status' sets it for one run.
 				case c == nil:
 					return nil
 				case output == "json":
-					return term.PrintJSON(a.Stdout, meterOf(c, l.where()))
+					m := meterOf(c, l.where())
+					m.Line += page
+					return term.PrintJSON(a.Stdout, m)
 				default:
-					term.Printf(a.Stdout, "%s\n", statusOf(c, l.where()))
+					term.Printf(a.Stdout, "%s%s\n", statusOf(c, l.where()), page)
 					return nil
 				}
 			})

@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 			if need := pointOf(agent).Need; need != nil && talks(agent, command[1:]) && !slices.ContainsFunc(need.Any, given) {
 				return fmt.Errorf("%s cannot be wrapped like this: %s", agent.Title, need.Text)
 			}
-			flags.recall, flags.alone = pointOf(agent).Recall != nil, true
+			flags.recall, flags.alone, flags.page = pointOf(agent).Recall != nil, true, flags.page || flags.browse
 			if status && pointOf(agent).Status == nil && pointOf(agent).Meter == nil {
 				status = false
 				term.Printf(a.Stderr, "condense: %s starts without a status line, which it cannot show: "+
@@ -83,6 +84,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 	cmd.Flags().BoolVar(&flags.keepLimit, "keep-limit", false,
 		"let the agent condense by itself at its usual size; otherwise it does later in this run, unless you have set the size")
 	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
+	cmd.Flags().BoolVar(&flags.browse, "open", false, "open that page in the browser")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -153,12 +155,11 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		}
 	}()
 	if flags.page {
-		address, end, err := g.servePage(cmd.Context())
+		end, err := g.showPage(cmd.Context(), a, flags.browse)
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
 		defer func() { _ = end() }()
-		term.Printf(a.Stderr, "condense: the page of this run: %s\n", address)
 	}
 	secret := ""
 	if flags.recall && g.settings.Recall.MCP && !g.settings.Observe {
@@ -193,7 +194,7 @@ func wrap(cmd *cobra.Command, a *cli.App, flags *gatewayFlags, agent *agents.Age
 		return &cli.ExitError{Code: exitCannotRun}
 	}
 	if s := g.Stats(); !quiet && (s.Requests > 0 || talks(agent, command[1:])) {
-		report(a.Stderr, s, g.settings.Record)
+		report(a.Stderr, s, g.settings.Record, agent)
 	}
 	if code != 0 {
 		return &cli.ExitError{Code: code}
@@ -270,8 +271,8 @@ func (w *laterWriter) release() error {
 	return err
 }
 
-// report prints the lines at the end. Record is the folder with recorded conversations; empty for none.
-func report(w io.Writer, s live.Stats, record string) {
+// report prints the lines at the end. Record is the folder with recorded conversations; empty for none. Agent may be nil.
+func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 	if s.Requests == 0 {
 		term.Printf(w, "condense: no conversation came through, so there was nothing to condense\n")
 		for _, line := range unreachable(s.Unreachable) {
@@ -281,11 +282,12 @@ func report(w io.Writer, s live.Stats, record string) {
 	}
 	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
 	cost := fmt.Sprintf("%s instead of %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost+s.Saved, 2))
+	if agent != nil && agent.After > 0 {
+		cost += " with its own compaction"
+	}
 	if s.Observe {
 		o := s.Observed
-		if o == nil {
-			o = &live.Observed{}
-		}
+		o = cmp.Or(o, &live.Observed{})
 		first, saved = "only observed, nothing was changed: ", size.Group(o.Saved)+" would have been saved"+share(live.Tokens{Received: s.Tokens.Received, Net: o.Saved})
 		cost = fmt.Sprintf("%s, would have been %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost-o.CostSaved, 2))
 	}

@@ -35,8 +35,8 @@ var strategy = registry.Define("keep_last",
 			return nil, err
 		}
 		return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
-			if c.Do == "ask" {
-				return ask(ctx, m, req)
+			if c.Do == "ask" || c.Do == "tight" {
+				return ask(ctx, m, req, c.Do == "tight")
 			}
 			return c.condense(ctx, req)
 		}), nil
@@ -44,7 +44,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last  int    `json:"last" was:"recent" doc:"Messages to keep at the end."`
-	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|nothing|code|words|results"`
+	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|tight|blanks|nothing|code|words|results"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
 
@@ -67,8 +67,11 @@ type ink struct {
 }
 
 // ask replaces everything by an answer of the host's language model to the user's words.
-func ask(ctx context.Context, m model.Generator, req *core.Request) (*core.Result, error) {
+func ask(ctx context.Context, m model.Generator, req *core.Request, tight bool) (*core.Result, error) {
 	p := &model.Prompt{System: "Summarize."}
+	if tight { // no sentence is so short
+		p.MaxOutput = 10
+	}
 	for _, said := range req.Messages {
 		if said.Role == core.RoleUser && len(said.Parts) > 0 {
 			if text, ok := said.Parts[0].(core.Text); ok {
@@ -146,6 +149,16 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 		kept = rewrite(req.Messages, func(m core.Message, p core.Part) core.Part {
 			if t, ok := p.(core.Text); ok && m.Role == core.RoleUser && len(t) > 40 {
 				return core.Text("Push it to main.")
+			}
+			return p
+		})
+	case "blanks": // lossless, and next to nothing
+		kept = rewrite(req.Messages, func(_ core.Message, p core.Part) core.Part {
+			if r, ok := p.(core.ToolResult); ok && len(r.Content) == 1 {
+				if t, ok := r.Content[0].(core.Text); ok && strings.HasSuffix(string(t), "\n") {
+					r.Content = []core.Part{core.Text(strings.TrimSpace(string(t)))}
+					return r
+				}
 			}
 			return p
 		})

@@ -1,0 +1,225 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/registry"
+)
+
+// A counting strategy keeps the newest quarter, and leaves how often it was applied and in which conversation.
+type counting struct {
+	mu    sync.Mutex
+	given []string // states
+	named map[string]bool
+}
+
+func (c *counting) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given = append(c.given, string(req.State))
+	if c.named == nil {
+		c.named = map[string]bool{}
+	}
+	c.named[req.Conversation] = true
+	n := len(req.Messages)
+	return &core.Result{
+		Messages: core.KeepGroups(req.Messages, func(i int) bool { return i == 0 || i >= n-n/4 }),
+		State:    fmt.Appendf(nil, "%s+", req.State),
+	}, nil
+}
+
+func (c *counting) strategy() registry.Strategy {
+	return registry.Define("counting", "Counts.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) { return c, nil })
+}
+
+// withStrategy starts a host whose chain is one strategy, in a window of 4,000 tokens.
+func withStrategy(t *testing.T, s registry.Strategy) *condense.Host {
+	t.Helper()
+	return start(t, &condense.Options{Strategies: []registry.Strategy{s}, Values: &config.Values{
+		Tuning: config.Tuning{Chain: []string{s.Name}, Threshold: new(50.0)}, Providers: map[string]config.ProviderValues{s.Name: {Strategy: s.Name}},
+		Profiles: map[string]config.ProfileValues{"default": {Window: new(4_000), Tuning: config.Tuning{MaxOutput: new(400)}}},
+	}})
+}
+
+// grow adds messages of about 2,000 tokens.
+func grow(t *testing.T, c *condense.Conversation) {
+	t.Helper()
+	for i := range 20 {
+		m := coretest.User(core.Text(strings.Repeat("word ", 100)))
+		if i%2 == 1 {
+			m = coretest.Assistant(core.Text(strings.Repeat("word ", 100)))
+		}
+		if err := c.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a provider leaves comes back in the next condensation, from the file too, and is undone with the one that left it. The
+// conversation has one name, and another one has another.
+func TestStateOfAProvider(t *testing.T) {
+	var p counting
+	h := withStrategy(t, p.strategy())
+	f, err := history.Create(filepath.Join(t.TempDir(), "c.jsonl"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := condense.ResumeConversation(f.Journal)
+	shorten := func() string {
+		t.Helper()
+		grow(t, c)
+		r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual})
+		if err != nil || !r.Acted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.CondensationID
+	}
+	shorten()
+	second := shorten()
+	shorten()
+	if err := c.Undo(second); err != nil {
+		t.Fatal(err)
+	}
+	last := shorten()
+	if err := c.Undo(last); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := history.Encode(&file, c.Journal()); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := history.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = condense.ResumeConversation(again)
+	shorten()
+	if got, want := fmt.Sprintf("%q", p.given), `["" "+" "++" "+++" "+++"]`; got != want {
+		t.Errorf("given were %s, want %s", got, want)
+	}
+	if len(p.named) != 1 || p.named[""] {
+		t.Errorf("the conversation was named %v, want one name", p.named)
+	}
+	c = condense.NewConversation()
+	shorten()
+	if got := p.given[len(p.given)-1]; got != "" || len(p.named) != 2 {
+		t.Errorf("another conversation has the state %q and the names %v", got, p.named)
+	}
+}
+
+// A patient strategy wants to wait.
+type patient struct{ asked []int }
+
+func (p *patient) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	p.asked = append(p.asked, req.Tokens())
+	return &core.Result{Messages: req.Messages, Later: "a task is half done"}, nil
+}
+
+// A provider that wants to wait is asked again each time the conversation has grown by 2 % of the window, until it is over its limit.
+// Then, or if the user asks, the next one condenses.
+func TestProviderMayWait(t *testing.T) {
+	var p patient
+	h := withStrategy(t, registry.Define("patient", "Waits.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) { return &p, nil }))
+	c := condense.NewConversation()
+	var r *condense.Report
+	for n := 0; ; n++ {
+		m := coretest.User(core.Text(strings.Repeat("word ", 20)))
+		if n%2 == 1 {
+			m = coretest.Assistant(core.Text(strings.Repeat("word ", 20)))
+		}
+		if err := c.Append(m); err != nil {
+			t.Fatal(err)
+		}
+		before := len(p.asked)
+		var err error
+		if r, err = h.Manage(t.Context(), c, condense.Turn{}); err != nil {
+			t.Fatal(err)
+		}
+		if r.Acted {
+			break
+		}
+		if waits := "not yet: a task is half done; asked again after 80 more tokens"; len(p.asked) > before && (r.Reason != waits || r.Later != "a task is half done" || r.Attempts[0].Outcome != core.OutcomeLater) {
+			t.Errorf("got %q, later %q, %+v", r.Reason, r.Later, r.Attempts)
+		}
+	}
+	if len(p.asked) < 3 {
+		t.Errorf("asked %d times", len(p.asked))
+	}
+	for i := 1; i < len(p.asked)-1; i++ { // the last time it was over the limit
+		if grown := p.asked[i] - p.asked[i-1]; grown < 80 || grown > 80+30 {
+			t.Errorf("asked again after %d tokens", grown)
+		}
+	}
+	if got := r.Attempts; got[0].Outcome != core.OutcomeSkipped || got[1].Outcome != core.OutcomeApplied || r.Decision != "limit" {
+		t.Errorf("over the limit: %s, %+v", r.Decision, got)
+	}
+	grow(t, c)
+	if r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual}); err == nil && r.Attempts[0].Outcome == core.OutcomeLater {
+		t.Errorf("the user asked, and it waits: %+v", r)
+	}
+}
+
+// The keys for messages, results, age and share of results make a small conversation due, and once it is condensed only what came since
+// counts.
+func TestWhen(t *testing.T) {
+	long := strings.Repeat("word ", 100)
+	turn := func(i int) []core.Message {
+		id := fmt.Sprint("call", i)
+		return []core.Message{
+			coretest.Assistant(core.ToolCall{ID: id, Name: "shell", Args: `{"command":"make"}`}),
+			{Role: core.RoleUser, Time: time.Now().Add(-2 * time.Hour), Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(long)}}}},
+			{Role: core.RoleAssistant, Parts: []core.Part{core.Text("I have seen it.")}},
+		}
+	}
+	for key, tuning := range map[policy.Reason]config.Tuning{
+		policy.ReasonMessages: {MaxMessages: new(30)}, policy.ReasonToolResults: {MaxToolResults: new(10)},
+		policy.ReasonAge: {MaxAge: new("1h")}, policy.ReasonResultsShare: {MaxResultsShare: new(50.0)},
+	} {
+		h := open(t, config.Values{Tuning: tuning, Profiles: map[string]config.ProfileValues{"default": {Window: new(10_000)}}}, config.Override{})
+		c := condense.NewConversation()
+		if err := c.Append(coretest.User(core.Text("Build it."))); err != nil {
+			t.Fatal(err)
+		}
+		acted, at := 0, []int{}
+		for i := range 40 {
+			if err := c.Append(turn(i)...); err != nil {
+				t.Fatal(err)
+			}
+			for again := range 2 { // the second time nothing is new
+				r, err := h.Manage(t.Context(), c, condense.Turn{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Acted {
+					if acted++; r.Decision != key || again > 0 {
+						t.Errorf("%s: acted for %s", key, r.Reason)
+					}
+					at = append(at, i)
+				}
+			}
+		}
+		most := 4 // every tenth turn
+		if key == policy.ReasonAge {
+			most = 40 // what comes is old already
+		}
+		if acted < 3 || acted > most {
+			t.Errorf("%s: acted %d times, at %v", key, acted, at)
+		}
+	}
+}
