@@ -166,6 +166,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Ready: g.storeReady, Draining: g.draining.Load,
 	}
 	g.library = library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
+	g.library.Beside = s.Recall.Beside
 	g.mcp = g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()
