@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,20 +137,12 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		if err != nil {
 			return nil, usage, err
 		}
-		var got [][]*float32
-		if err := json.Unmarshal([]byte(answer.Text), &got); err != nil || len(got) != len(part) {
-			return nil, usage, &Error{Kind: KindMalformed, Model: c.info.Name, Message: fmt.Sprintf("%d vectors for %d texts", len(got), len(part)), Err: err}
+		var got [][]float32
+		err = json.Unmarshal([]byte(answer.Text), &got)
+		if err != nil || len(got) != len(part) || strings.Contains(answer.Text, "null") { // as some servers write NaN
+			return nil, usage, &Error{Kind: KindMalformed, Message: fmt.Sprintf("no vectors of numbers for %d texts", len(part)), Err: err}
 		}
-		for _, v := range got {
-			if slices.Contains(v, nil) { // as some servers write what is no number
-				return nil, usage, &Error{Kind: KindMalformed, Model: c.info.Name, Message: "a vector has something else than numbers"}
-			}
-			vector := make([]float32, len(v))
-			for i, x := range v {
-				vector[i] = *x
-			}
-			vectors = append(vectors, vector)
-		}
+		vectors = append(vectors, got...)
 	}
 	return vectors, usage, nil
 }
@@ -183,7 +176,8 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 			failures-- // not a failed attempt; the number of parameters limits this
 			continue
 		}
-		if e.Kind == KindRefused && asksMore(p) && lacking().MatchString(e.Param+" "+e.Message) {
+		if e.Kind == KindRefused && (p.Schema != "" || p.Temperature != nil || p.Effort != "") && lacking().MatchString(e.Param+" "+e.Message) &&
+			(strings.Contains(e.Message, "support") || unknownParameter().MatchString(e.Message)) {
 			e.Err = errors.ErrUnsupported
 		}
 		if !kinds[e.Kind].repeat || failures >= c.opts.Retry.Attempts {
@@ -204,12 +198,8 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 	}
 }
 
-func asksMore(p *model.Prompt) bool { return p.Schema != "" || p.Temperature != nil || p.Effort != "" }
-
 // lacking matches the errors of models without a schema, a temperature or an effort.
-var lacking = plain.Pattern(`(?is)(?:output_config|response_format|json_schema|structured output|output format|temperature|effort).*` +
-	`(?:support|unknown|unrecognized|extra inputs|not permitted|not allowed|deprecated)|` +
-	`(?:support|unknown|unrecognized|not permitted|not allowed).*(?:output_config|response_format|json_schema|structured output|temperature|effort)`)
+var lacking = plain.Pattern(`(?is)output_config|output.format|response_format|json_schema|structured.output|temperature|effort`)
 
 // disbelieve drops a vendor's impossible numbers: they would distort costs in reports and use
 // up the user's budget. The bounds are generous, because images, reasoning and text added by

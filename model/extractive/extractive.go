@@ -103,14 +103,14 @@ func write(sentences []sentence, picked []int) string {
 	return b.String()
 }
 
-// Embed implements [model.Embedder]: it counts words in place of meanings, which is enough to try what uses vectors.
+// Embed implements [model.Embedder]: it counts words in place of meanings, which is enough for trials.
 func (extractor) Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
 		vectors[i] = make([]float32, dimensions)
 		for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			h := fnv.New32a()
-			h.Write([]byte(word)) //nolint:errcheck // it never fails
+			_, _ = h.Write([]byte(word))
 			vectors[i][h.Sum32()%dimensions]++
 		}
 	}

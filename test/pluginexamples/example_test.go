@@ -41,7 +41,7 @@ func TestOwnTests(t *testing.T) {
 	each(t, func(t *testing.T, l *language) { l.runTests(t, l.example.dir(t)) })
 }
 
-// TestEmbed runs the tests of the example that asks an embedding server, with a server on the loopback.
+// TestEmbed runs the tests of the example that asks for embeddings.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {

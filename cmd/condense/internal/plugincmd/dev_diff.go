@@ -9,21 +9,21 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plain"
-	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/size"
 )
 
 // A heardPlugin is a plugin whose last answer is known.
 type heardPlugin struct {
-	*supervise.Process
+	judge.Plugin
 
 	answer *core.Result
 }
 
 // Condense implements [core.CondensationProvider].
 func (h *heardPlugin) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	res, err := h.Process.Condense(ctx, req)
+	res, err := h.Plugin.Condense(ctx, req)
 	h.answer = res
 	return res, err
 }
