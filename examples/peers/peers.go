@@ -41,6 +41,11 @@ func emptied(m core.Message, pick func(core.ToolResult) bool) (core.Message, boo
 // kept returns the messages of kept groups, with summary in the place of the hidden ones that are oldest; an empty summary is none.
 func kept(messages []core.Message, keep func(i int) bool, summary string) []core.Message {
 	out := core.KeepGroups(messages, keep)
+	talks := func(m core.Message) bool { return m.Role != core.RoleSystem }
+	first := slices.IndexFunc(messages, talks)
+	if n := slices.IndexFunc(out, talks); summary == "" && (n < 0 || out[n].Role != core.RoleUser) && first >= 0 && messages[first].Role == core.RoleUser {
+		out = core.KeepGroups(messages, func(i int) bool { return i == first || keep(i) }) // it has to begin with the user
+	}
 	if summary == "" || len(out) == len(messages) {
 		return out
 	}

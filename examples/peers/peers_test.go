@@ -19,7 +19,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// A scribe is a model that answers with a fixed text, and keeps what it was shown.
+// A scribe is a model that answers with a fixed text, and keeps its prompts.
 type scribe struct {
 	text  string
 	err   error
@@ -126,10 +126,7 @@ func TestOpenHandsForgets(t *testing.T) {
 	all := talk(60, 1<<20, "read").Messages
 	halved := 0
 	for i := 1; i < len(all); i += 2 {
-		view = append(view, all[max(0, len(view)*0+i-2):i]...)
-		if i == 1 {
-			view = slices.Clone(all[:1])
-		}
+		view = append(view, all[max(0, i-2):i]...)
 		req := coretest.Request(view, 1<<20)
 		next := condense(t, p, req)
 		if len(view) <= 20 != (len(next) == len(view)) || len(next) > 21 {
@@ -145,6 +142,17 @@ func TestOpenHandsForgets(t *testing.T) {
 	}
 	if halved < 5 {
 		t.Errorf("it was halved %d times", halved)
+	}
+}
+
+// TestOpenHandsBegins: where the first messages are the system's, and the newest are no words of the user, the user's first words stay.
+func TestOpenHandsBegins(t *testing.T) {
+	all := append([]core.Message{coretest.System(core.Text("Be careful."))}, talk(20, 0, "read").Messages...)
+	p := open(t, peers.OpenHands(), `{"stages": ["forgetting"], "max_size": 10}`, nil)
+	for _, target := range []int{1 << 20, 40} {
+		if view := condense(t, p, coretest.Request(coretest.Conversation(all...), target)); len(view) < 2 || view[1].Role != core.RoleUser {
+			t.Errorf("%d tokens: %s", target, ids(view))
+		}
 	}
 }
 
