@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
@@ -19,7 +21,6 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
-	"github.com/google/uuid"
 )
 
 // A Conversation is a journal of messages and condensations, and the facts that a [Host] remembers
@@ -266,20 +267,20 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 	return p.part, func() error { return os.Remove(p.part) }, nil
 }
 
-// hidden returns [core.Request.Hidden] for a view: the originals of the journal that active condensations hide or rewrite, and what the
-// turn adds. A redacted message stays redacted, and secrets are removed: what returns may be inserted, and sent. The journal is read now,
-// because a provider may go on after its deadline.
+// hidden returns [core.Request.Hidden] for a view: the originals of the journal that active condensations hide or rewrite, and the earlier
+// messages of the turn. A redacted message stays redacted, and secrets are removed, because a provider may insert a text, which is then
+// sent. The journal is read now: a provider may go on after its deadline.
 func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Message, error) {
-	redacted := map[string][]core.Part{}
-	for _, done := range c.journal.Condensations() {
-		for _, r := range done.Edit.Rewrite {
-			if redacts(r.Parts) {
-				redacted[r.ID] = r.Parts
+	var own []core.Message
+	if done := c.journal.Condensations(); len(done) > 0 {
+		redacted := map[string][]core.Part{}
+		for i := range done {
+			for _, r := range done[i].Edit.Rewrite {
+				if redacts(r.Parts) {
+					redacted[r.ID] = r.Parts
+				}
 			}
 		}
-	}
-	var own []core.Message
-	if len(c.journal.Condensations()) > 0 {
 		for _, e := range c.journal.Timeline() {
 			if m := e.Original; e.InsertedBy == "" && (len(e.HiddenBy) > 0 || e.RewrittenBy != "") {
 				if parts := redacted[m.ID]; parts != nil {
@@ -290,37 +291,30 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 		}
 	}
 	known := sync.OnceValues(func() ([]core.Message, error) {
-		all := own
-		if t.Earlier != nil {
-			more, err := t.Earlier()
-			if err != nil {
-				return nil, err
-			}
-			all = slices.Concat(all, p.unseen(more))
-		}
+		all, err := p.unseen(t.Earlier)
+		all = slices.Concat(own, all)
 		for i := range all {
-			m := &all[i]
-			m.Source, m.Protected, m.Parts = nil, false, scrubbed(m.Parts)
-			m.Tokens = core.MessageTokens(p.set.counter, *m)
+			all[i] = core.Message{ID: all[i].ID, Role: all[i].Role, Kind: all[i].Kind, Time: all[i].Time, Parts: scrubbed(all[i].Parts)}
 		}
-		return all, nil
+		core.Measure(p.set.counter, all)
+		return all, err
 	})
 	return func(ids ...string) (out []core.Message, _ error) {
 		all, err := known()
-		want := map[string]bool{}
+		named := map[string]bool{}
 		for _, id := range ids {
-			want[id] = true
+			named[id] = true
 		}
 		for _, m := range all {
 			if len(ids) == 0 {
 				m.Parts = nil
-			} else if !want[m.ID] {
+			} else if !named[m.ID] {
 				continue
 			}
-			delete(want, m.ID)
+			delete(named, m.ID)
 			out = append(out, m.Clone())
 		}
-		for id := range want {
+		for id := range named {
 			return nil, fmt.Errorf("no message %q is hidden", id)
 		}
 		return out, err
@@ -328,20 +322,24 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 }
 
 // unseen returns the messages whose content is not in the view, nor redacted there, under IDs that no message of the view has.
-func (p *plan) unseen(all []core.Message) (out []core.Message) {
+func (p *plan) unseen(earlier func() ([]core.Message, error)) (out []core.Message, _ error) {
+	if earlier == nil {
+		return nil, nil
+	}
 	of := func(m *core.Message) string { return string(m.Role) + core.Handle(core.ToolResult{Content: m.Parts}) }
 	seen, numbers := map[string]bool{}, map[int]bool{}
 	for i := range p.view {
 		m := &p.view[i]
 		seen[of(m)], numbers[m.Number] = true, numbers[m.Number] || m.Number > 0 && redacts(m.Parts)
 	}
+	all, err := earlier()
 	for _, m := range all {
 		if !seen[of(&m)] && !numbers[m.Number] {
 			m.ID = "earlier-" + m.ID
 			out = append(out, m)
 		}
 	}
-	return out
+	return out, err
 }
 
 // redacts reports whether parts have the mark of a redaction.
@@ -361,15 +359,12 @@ func scrubbed(parts []core.Part) []core.Part {
 		case core.Text:
 			out[i] = core.Text(secret.Scrub(string(p)))
 		case core.ToolCall:
-			p.Args = secret.Scrub(p.Args)
-			out[i] = p
+			out[i] = core.ToolCall{ID: p.ID, Name: p.Name, Args: secret.Scrub(p.Args)}
 		case core.ToolResult:
-			p.Content = scrubbed(p.Content)
-			out[i] = p
+			out[i] = core.ToolResult{CallID: p.CallID, Content: scrubbed(p.Content), IsError: p.IsError}
 		case core.Opaque:
-			p.JSON = secret.Scrub(p.JSON)
-			out[i] = p
-		case core.Image, core.Reasoning: // nobody reads a text there
+			out[i] = core.Opaque{Kind: p.Kind, JSON: secret.Scrub(p.JSON)}
+		case core.Image, core.Reasoning: // hold no text that others read
 		}
 	}
 	return out

@@ -59,8 +59,8 @@ type Turn struct {
 	// Numbers are the places of the messages of the view in the conversation, from 1 (0: unknown), if the conversation that the agent
 	// recalls from is not this one; nil: their places in its journal. See [core.Message].
 	Numbers []int
-	// Earlier returns messages of the conversation that others condensed before it came here, for providers that ask for what is hidden;
-	// nil: there are none. It may be called after the turn has ended.
+	// Earlier returns messages of the conversation that were condensed before it came here, for providers that ask for hidden ones; nil:
+	// there are none. It may be called after the turn has ended.
 	Earlier func() ([]core.Message, error)
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].

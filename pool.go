@@ -51,8 +51,9 @@ type PluginEnv struct {
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models are the names that Model accepts, with an empty one if there is a choice.
 	Models func(req *core.Request) iter.Seq2[string, model.Info]
-	// Run lets a strategy of this program shorten the messages of req that are not protected, and verifies its answer.
-	Run func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models func(name string) (model.Generator, error)) (*core.Result, error)
+	// Run lets a strategy of this program shorten the messages of req that are not protected, with these models, and verifies its answer.
+	Run func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
+		models func(name string) (model.Generator, error)) (*core.Result, error)
 	// Embedder returns the model of the configuration for vectors.
 	Embedder func() (model.Embedder, error)
 }
@@ -178,13 +179,10 @@ func (s *setup) approval(c config.Provider) (string, error) {
 
 // env returns the environment of a plugin: the models of the configuration in force when it asks.
 func (o *opened) env(h *Host) PluginEnv {
-	log := h.opts.Logger
 	return PluginEnv{
-		Logger:   log,
+		Logger:   h.opts.Logger,
 		Embedder: o.embedder,
-		Run: func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models func(string) (model.Generator, error)) (*core.Result, error) {
-			return resolver.Run(ctx, h.reg, req, strategy, settings, registry.Env{Logger: log, Model: models})
-		},
+		Run:      resolver.RunnerOf(h.reg),
 		Model: func(req *core.Request, name string) (model.Generator, error) {
 			m := o.models.Load()
 			g, err := m.Model(m.Agent(req), name)
@@ -262,7 +260,7 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	p, err := strategy.Open(ctx, c.Settings, registry.Env{
 		Logger: s.host.opts.Logger.With("provider", c.Name), Model: o.model, Dir: c.SettingsDir,
 		Run: func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage) (*core.Result, error) {
-			return resolver.Run(ctx, s.host.reg, req, strategy, settings, registry.Env{Logger: s.host.opts.Logger, Model: o.model})
+			return resolver.RunnerOf(s.host.reg)(ctx, req, strategy, settings, o.model)
 		},
 		Embed: func(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
 			m, err := o.embedder()

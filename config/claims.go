@@ -217,7 +217,7 @@ func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, a
 	if known, err := catalog.Lookup(either(text("model"), p[1])); err == nil && api == "" {
 		api = known.Provider
 	}
-	if api == "" && entry["base_url"] == nil && entry["price"] == nil && entry["embeddings"] == nil { // it cannot be asked, and has a window only
+	if api == "" && entry["base_url"] == nil && entry["price"] == nil && entry["embeddings"] == nil { // it cannot be asked
 		return
 	}
 	to := either(text("base_url"), "the vendor of the API "+api)

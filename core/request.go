@@ -66,7 +66,7 @@ type Request struct {
 	// program put there; if it is nil, the user typed all of them. It is not known in a plugin.
 	Typed func(m *Message) []string
 	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
-	// Their IDs cannot stand in a result: what is worth reading again is a new message.
+	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.
 	Hidden func(ids ...string) ([]Message, error)
 	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
 	Abilities Abilities

@@ -125,10 +125,8 @@ func sealed(p Part) bool {
 func countParts(parts []Part) map[Part]int {
 	n := make(map[Part]int, len(parts))
 	for _, p := range parts {
-		switch p.(type) {
-		case Text, ToolCall, Image, Reasoning, Opaque:
+		if !is[ToolResult](p) { // which is no key
 			n[p]++
-		case ToolResult:
 		}
 	}
 	return n

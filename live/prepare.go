@@ -144,7 +144,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	return j
 }
 
-// earlier returns what reads messages of the client that an epoch replaced. They are copied, because the job may outlive the request.
+// earlier returns a reader of the client's messages that an epoch replaced. They are copied, because the job may outlive the request.
 func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
 	for i := range own {
 		own[i] = bytes.Clone(own[i])
@@ -154,11 +154,9 @@ func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := slices.Clone(c.Own.Journal.Messages())
-		if places := library.Places(api, own); len(places) == len(all) {
-			for i := range all {
-				all[i].Number = places[i]
-			}
+		all, places := slices.Clone(c.Own.Journal.Messages()), library.Places(api, own)
+		for i := 0; i < len(all) && len(all) == len(places); i++ {
+			all[i].Number = places[i]
 		}
 		return all, nil
 	}

@@ -32,7 +32,7 @@ type Checker interface {
 	CheckKey() error
 }
 
-// An Embedder is a [Generator] that turns texts into vectors, one for each, in order. The usage is what it spent, also with an error.
+// An Embedder is a [Generator] that turns texts into vectors, one for each, in order. It may return a usage with an error.
 type Embedder interface {
 	Generator
 	Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error)

@@ -268,6 +268,10 @@ func (m *lent) generate(p *model.Prompt) (*model.Answer, error) {
 	if p.Cached {
 		request = byhand.AppendNumber(request, 6, 1)
 	}
+	if request = byhand.AppendBytes(request, 7, []byte(p.Schema)); p.Temperature != nil {
+		request = byhand.AppendFloat(request, 8, *p.Temperature)
+	}
+	request = byhand.AppendBytes(request, 9, []byte(valid(p.Effort)))
 	given := hostGenerate(pointer(request), uint32(len(request)))
 	runtime.KeepAlive(request) // the host has called alloc
 	reply, err := replyOf(imported(given), 3)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/condensehq/condense/core"
@@ -23,6 +24,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "tail":
 		pluginsdk.Main(tail())
+	case "asker":
+		pluginsdk.Main(asker())
 	case "nameless":
 		pluginsdk.Main(registry.Strategy{})
 	}
@@ -80,4 +83,35 @@ func (p *tailProvider) Condense(ctx context.Context, req *core.Request) (*core.R
 func (p *tailProvider) Close() error {
 	p.env.Logger.Info("closed")
 	return nil
+}
+
+// asker asks the host for all that a provider can, and lets smart shorten all but the ends.
+func asker() registry.Strategy {
+	return registry.Define("asker", "Asks the host. A test.", func() struct{} { return struct{}{} },
+		func(_ context.Context, _ struct{}, env registry.Env) (core.CondensationProvider, error) {
+			return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+				vectors, _, err := env.Embed(ctx, []string{"a text"})
+				if err != nil {
+					return nil, err
+				}
+				hidden, err := req.Hidden("old")
+				if err != nil {
+					return nil, err
+				}
+				part := *req
+				part.Messages = slices.Clone(req.Messages)
+				for i := range part.Messages {
+					if i < 2 || i > len(part.Messages)-4 {
+						part.Messages[i].Protected = true
+					}
+				}
+				res, err := env.Run(ctx, &part, "smart", nil)
+				if err != nil {
+					return nil, err
+				}
+				note := core.Text(fmt.Sprint(vectors[0], hidden[0].Parts))
+				res.Messages = slices.Insert(res.Messages, 0, core.Message{Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{note}})
+				return res, nil
+			}), nil
+		})
 }

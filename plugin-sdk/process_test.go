@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,8 +23,11 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
 )
 
 // self returns a command that runs this binary as the plugin of the strategy named.
@@ -47,12 +52,13 @@ type process struct {
 
 // launch starts a plugin as go-plugin does, with its default environment; or attaches to one
 // that runs already if cmd is nil.
-func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls bool) *process {
+func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls bool, opts ...*wire.ClientOptions) *process {
 	tb.Helper()
+	opts = append(opts, nil)
 	p := &process{stdout: &testkit.Log{}, stderr: &testkit.Log{}}
 	c := &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(&wire.Plugin{}),
+		VersionedPlugins: wire.Plugins(&wire.Plugin{Options: opts[0]}),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		Logger:           hclog.NewNullLogger(),
 		SyncStdout:       p.stdout, SyncStderr: p.stderr, Stderr: p.stderr,
@@ -130,6 +136,49 @@ func TestProcess(t *testing.T) {
 	}
 	if got := p.stdout.String(); got != "said on standard output\n" {
 		t.Errorf("standard output: got %q", got)
+	}
+}
+
+// TestProcessAsksTheHost: a plugin gets vectors and hidden messages of the host, and has a strategy that is built into the host work on a part.
+func TestProcessAsksTheHost(t *testing.T) {
+	reg, err := resolver.Strategies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, _ := extractive.New().(model.Embedder)
+	p := launch(t, self(t, "asker"), nil, true, &wire.ClientOptions{
+		Run: resolver.RunnerOf(reg), Embedder: func() (model.Embedder, error) { return words, nil },
+	})
+	if err := p.Configure(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	req := coretest.HalfRequest(coretest.Session())
+	req.Hidden = func(ids ...string) ([]core.Message, error) {
+		return []core.Message{{ID: ids[0], Role: core.RoleUser, Parts: []core.Part{core.Text("Never use tabs.")}}}, nil
+	}
+	res, err := p.Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := core.Verify(req, res); err != nil {
+		t.Error(err)
+	}
+	n := len(req.Messages)
+	for i, was := range req.Messages {
+		if (i < 2 || i > n-4) && !slices.ContainsFunc(res.Messages, func(m core.Message) bool { return m.Equal(was) }) {
+			t.Errorf("message %d is outside of the part, and is changed", i)
+		}
+	}
+	first := fmt.Sprint(res.Messages[0].Parts)
+	if !strings.Contains(first, "Never use tabs.") || strings.Count(first, "1") != 2 || slices.EqualFunc(req.Messages, res.Messages[1:], core.Message.Equal) {
+		t.Errorf("%d messages became %d, the first is %s", n, len(res.Messages), first)
+	}
+	bare := launch(t, self(t, "asker"), nil, true)
+	if err := bare.Configure(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bare.Condense(t.Context(), req); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "embed: not supported by this host") {
+		t.Errorf("a host without: got error %v", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package plugins
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -15,7 +14,6 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
-	"github.com/condensehq/condense/registry"
 )
 
 // A Trial runs a plugin for its author: unapproved, because it changes all the time, and
@@ -36,18 +34,16 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	s.Unpinned = true
 	opts := &supervise.Options{Logger: t.Output}
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
-	if opts.Client.Model = t.Model; t.Model == nil {
-		opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return StandIn(), nil }
-	}
 	if e, ok := extractive.New().(model.Embedder); ok {
 		opts.Client.Embedder = func() (model.Embedder, error) { return e, nil }
 	}
-	opts.Client.Run = func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models wire.Lender) (*core.Result, error) {
-		reg, err := resolver.Strategies()
-		if err != nil {
-			return nil, err
-		}
-		return resolver.Run(ctx, reg, req, strategy, settings, registry.Env{Model: models})
+	reg, err := resolver.Strategies()
+	if err != nil {
+		return nil, err
+	}
+	opts.Client.Run = resolver.RunnerOf(reg)
+	if opts.Client.Model = t.Model; t.Model == nil {
+		opts.Client.Model = func(*core.Request, string) (model.Generator, error) { return StandIn(), nil }
 	}
 	if t.Persistent {
 		opts.Restart = supervise.Restart{Min: time.Millisecond, Max: time.Millisecond, Crashes: 1_000_000}

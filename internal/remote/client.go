@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,11 +139,11 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		}
 		var got [][]*float32
 		if err := json.Unmarshal([]byte(answer.Text), &got); err != nil || len(got) != len(part) {
-			return nil, usage, &Error{Kind: KindMalformed, Model: c.info.Name, Message: fmt.Sprintf("%d vectors for %d texts", len(got), len(part)), Err: err}
+			return nil, usage, &Error{Kind: KindMalformed, Message: fmt.Sprintf("%d vectors for %d texts", len(got), len(part)), Err: err}
 		}
 		for _, v := range got {
 			if slices.Contains(v, nil) { // as some servers write what is no number
-				return nil, usage, &Error{Kind: KindMalformed, Model: c.info.Name, Message: "a vector has something else than numbers"}
+				return nil, usage, &Error{Kind: KindMalformed, Message: "a vector has something else than numbers"}
 			}
 			vector := make([]float32, len(v))
 			for i, x := range v {
@@ -183,7 +184,8 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 			failures-- // not a failed attempt; the number of parameters limits this
 			continue
 		}
-		if e.Kind == KindRefused && asksMore(p) && lacking().MatchString(e.Param+" "+e.Message) {
+		if e.Kind == KindRefused && (p.Schema != "" || p.Temperature != nil || p.Effort != "") && lacking().MatchString(e.Param+" "+e.Message) &&
+			(strings.Contains(e.Message, "support") || unknownParameter().MatchString(e.Message)) {
 			e.Err = errors.ErrUnsupported
 		}
 		if !kinds[e.Kind].repeat || failures >= c.opts.Retry.Attempts {
@@ -204,12 +206,8 @@ func (c *Client) generate(ctx context.Context, p *model.Prompt) (answer *model.A
 	}
 }
 
-func asksMore(p *model.Prompt) bool { return p.Schema != "" || p.Temperature != nil || p.Effort != "" }
-
 // lacking matches the errors of models without a schema, a temperature or an effort.
-var lacking = plain.Pattern(`(?is)(?:output_config|response_format|json_schema|structured output|output format|temperature|effort).*` +
-	`(?:support|unknown|unrecognized|extra inputs|not permitted|not allowed|deprecated)|` +
-	`(?:support|unknown|unrecognized|not permitted|not allowed).*(?:output_config|response_format|json_schema|structured output|temperature|effort)`)
+var lacking = plain.Pattern(`(?is)output_config|output.format|response_format|json_schema|structured.output|temperature|effort`)
 
 // disbelieve drops a vendor's impossible numbers: they would distort costs in reports and use
 // up the user's budget. The bounds are generous, because images, reasoning and text added by

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -40,34 +41,42 @@ func Names(reg *registry.Registry, opts config.Options) config.Options {
 	return opts
 }
 
-// Run lets a strategy shorten the messages of req that are not protected, for a provider that uses its answer as a part of its own. The
-// answer is verified. The provider may be a module without files, so the strategy reads none. Errors of what the provider asked for wrap
+// A Runner lets a strategy shorten the messages of req that are not protected, for a provider that uses the answer, which is verified, as a
+// part of its own. The provider may be a module without files, so the strategy reads none. Errors of the provider's wrap
 // [core.ErrInvalidRequest].
-func Run(ctx context.Context, reg *registry.Registry, req *core.Request, strategy string, settings json.RawMessage, env registry.Env) (*core.Result, error) {
-	s, err := reg.Get(strategy)
-	var p core.CondensationProvider
-	if err == nil {
-		err = namesNoFile(settings)
-	}
-	if err == nil {
-		p, err = s.Open(ctx, settings, env)
-	}
-	if err != nil {
-		if !errors.Is(err, core.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", core.ErrInvalidRequest, err)
+type Runner = func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
+	models func(name string) (model.Generator, error)) (*core.Result, error)
+
+// RunnerOf returns a runner of strategies.
+func RunnerOf(reg *registry.Registry) Runner {
+	return func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
+		models func(name string) (model.Generator, error),
+	) (*core.Result, error) {
+		s, err := reg.Get(strategy)
+		var p core.CondensationProvider
+		if err == nil {
+			err = namesNoFile(settings)
 		}
-		return nil, err
+		if err == nil {
+			p, err = s.Open(ctx, settings, registry.Env{Model: models})
+		}
+		switch {
+		case errors.Is(err, core.ErrUnavailable):
+			return nil, err
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", core.ErrInvalidRequest, err)
+		}
+		defer core.Close(p) //nolint:errcheck // nothing depends on it
+		given := req.Clone()
+		given.Dir, given.FilesRead, given.Abilities = "", nil, s.Abilities
+		res, err := p.Condense(ctx, given)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strategy, err)
+		}
+		check := *req
+		check.Abilities = s.Abilities
+		return res, core.Verify(&check, res)
 	}
-	defer core.Close(p) //nolint:errcheck // nothing depends on it
-	given := req.Clone()
-	given.Dir, given.FilesRead, given.Abilities = "", nil, s.Abilities
-	res, err := p.Condense(ctx, given)
-	if err != nil {
-		return res, fmt.Errorf("%s: %w", strategy, err)
-	}
-	check := *req
-	check.Abilities = s.Abilities
-	return res, core.Verify(&check, res)
 }
 
 // namesNoFile returns an error if a setting names a file of the user.

@@ -29,25 +29,19 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 	case over > 0:
 		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d callbacks in a call", limits.Callbacks)
 	}
-	lacks := ""
+	opts, lacks := &c.client.opts, ""
 	switch cb.GetCall().(type) {
 	case *condensepb.Callback_CountTokens:
 	case *condensepb.Callback_Generate, *condensepb.Callback_Embed:
 		if err := c.client.Abilities().Check(core.AsksModels, "", "asks a language model"); err != nil {
 			return err
 		}
-		if cb.GetEmbed() != nil && c.client.opts.Embedder == nil {
-			lacks = "has no model for vectors"
-		} else if cb.GetGenerate() != nil && c.client.opts.Model == nil {
+		if cb.GetGenerate() != nil && opts.Model == nil || cb.GetEmbed() != nil && opts.Embedder == nil {
 			lacks = "has no language model to plugins"
 		}
-	case *condensepb.Callback_Hidden:
-		if c.req.Hidden == nil {
-			lacks = "does not know what is hidden"
-		}
-	case *condensepb.Callback_Run:
-		if c.client.opts.Run == nil {
-			lacks = "runs no strategies for plugins"
+	case *condensepb.Callback_Hidden, *condensepb.Callback_Run:
+		if cb.GetHidden() != nil && c.req.Hidden == nil || cb.GetRun() != nil && opts.Run == nil {
+			lacks = "does not answer it"
 		}
 	default:
 		lacks = "does not know the request"
@@ -72,15 +66,9 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 // callbacks names the callbacks that are answered beside count_tokens and generate; schema is that of a Generate.
 func (c *call) callbacks() []string {
 	names := []string{"schema"}
-	if c.req.Hidden != nil {
-		names = append(names, "hidden")
-	}
-	if c.client.opts.Run != nil {
-		names = append(names, "run")
-	}
-	if of := c.client.opts.Embedder; of != nil {
-		if _, err := of(); err == nil {
-			names = append(names, "embed")
+	for i, answered := range []bool{c.req.Hidden != nil, c.client.opts.Run != nil, c.client.opts.Embedder != nil} {
+		if answered {
+			names = append(names, []string{"hidden", "run", "embed"}[i])
 		}
 	}
 	return names

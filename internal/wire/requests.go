@@ -23,8 +23,7 @@ const (
 
 // hidden answers with messages that the conversation's view lacks.
 func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
-	named := each(ids, byhand.Unname)
-	messages, err := l.call.req.Hidden(named...)
+	messages, err := l.call.req.Hidden(each(ids, byhand.Unname)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInvalid, err)
 	}
@@ -35,10 +34,8 @@ func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
 		}
 	}
 	env := &condensepb.CondenseRequest{}
-	if err := proto.Unmarshal(byhand.AppendRun(nil, messages, size), env); err != nil {
-		return nil, err
-	}
-	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: env.GetMessages().GetMessages()}}, nil
+	err = proto.Unmarshal(byhand.AppendRun(nil, messages, size), env)
+	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: env.GetMessages().GetMessages()}}, err
 }
 
 // run has a strategy of the host shorten a part of the conversation. One run is made at a time.
@@ -159,7 +156,7 @@ func (l *modelUse) embed(ctx context.Context, texts [][]byte) (*condensepb.Reply
 	out := &condensepb.Embedded{Usage: toUsage(usage)}
 	for i, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {
-			return nil, fmt.Errorf("the model answered with a vector of %d numbers for text %d, and one of %d for the first", len(v), i, len(vectors[0]))
+			return nil, fmt.Errorf("the model answered with a vector of %d numbers for text %d, and of %d for the first", len(v), i, len(vectors[0]))
 		}
 		for _, x := range v {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -48,9 +47,7 @@ func builtin(t *testing.T, m model.Generator, own ...registry.Strategy) *wire.Cl
 		t.Fatal(err)
 	}
 	opts := withModel(m)
-	opts.Run = func(ctx context.Context, req *core.Request, s string, settings json.RawMessage, models wire.Lender) (*core.Result, error) {
-		return resolver.Run(ctx, reg, req, s, settings, registry.Env{Model: models})
-	}
+	opts.Run = resolver.RunnerOf(reg)
 	return opts
 }
 

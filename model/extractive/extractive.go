@@ -103,7 +103,7 @@ func write(sentences []sentence, picked []int) string {
 	return b.String()
 }
 
-// Embed implements [model.Embedder]: it counts words in place of meanings, which is enough to try what uses vectors.
+// Embed implements [model.Embedder]: it counts words in place of meanings, which is enough for trials.
 func (extractor) Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {

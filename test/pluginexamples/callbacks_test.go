@@ -4,7 +4,6 @@ package pluginexamples_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +13,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/resolver"
-	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/registry"
 )
 
 // A rich is a model that answers with JSON, and a vector for each text.
@@ -40,13 +37,11 @@ func withAll(_ *supervise.Spec, o *supervise.Options) {
 	m := &rich{}
 	o.Client.Model = func(*core.Request, string) (model.Generator, error) { return m, nil }
 	o.Client.Embedder = func() (model.Embedder, error) { return m, nil }
-	o.Client.Run = func(ctx context.Context, req *core.Request, s string, settings json.RawMessage, models wire.Lender) (*core.Result, error) {
-		reg, err := resolver.Strategies()
-		if err != nil {
-			return nil, err
-		}
-		return resolver.Run(ctx, reg, req, s, settings, registry.Env{Model: models})
+	reg, err := resolver.Strategies()
+	if err != nil {
+		panic(err)
 	}
+	o.Client.Run = resolver.RunnerOf(reg)
 }
 
 // TestCallbacks: plugins in other languages let a built-in strategy work on a part, read what is hidden, get vectors and JSON, and are told

@@ -41,7 +41,7 @@ func TestOwnTests(t *testing.T) {
 	each(t, func(t *testing.T, l *language) { l.runTests(t, l.example.dir(t)) })
 }
 
-// TestEmbed runs the tests of the example that asks an embedding server, with a server on the loopback, and of the one that keeps a state.
+// TestEmbed runs the tests of the examples that ask for embeddings, and that keep a state.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {

@@ -14,6 +14,7 @@ PROMPT = b"""You keep the account of a conversation between a user and a coding 
 since. Write the account anew, with everything that the work still needs: the user's wishes, decisions with their reasons, changed
 files, open tasks. Only the account, in at most %d words."""
 
+FRAME = 40  # tokens of a message and of the host's line above its text, at most
 MOST = 2000  # bytes of a message that the model reads
 MOST_NEW = 200_000  # characters of all of them; of more, the newest
 
@@ -33,12 +34,22 @@ def shorten(call, settings):
             max_output_tokens=3 * settings["words"],
         )
     )
+    if sum(m.tokens for m in _hidden(call, cut)) <= call.count([pb.CountItem(content=pb.Content(parts=[pb.Part(text=answer.text)]))])[0] + FRAME:
+        return  # the account is no smaller
     call.hide_unless(lambda m, i: i >= cut)
     call.insert([pb.Part(text=answer.text)])
     # Protected messages stay in sight, and are not read again.
     stay = [m.id for m in call.messages[:cut] if m.protected or m.role == "system"]
     call.state = json.dumps({"account": answer.text.decode(errors="replace"), "read": stay})
     call.step("account", looked=len(new), note="of %d messages" % len(call.messages))
+
+
+def _hidden(call, cut):
+    """Yields the messages that hide_unless hides, or a few less."""
+    for first, last, is_open in condense.groups(call.messages[:cut]):
+        group = call.messages[first : last + 1]
+        if not is_open and not any(m.protected or m.role == "system" for m in group):
+            yield from group
 
 
 def told(message):

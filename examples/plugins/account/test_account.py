@@ -8,7 +8,7 @@ from condense.testing import rehearse
 
 
 def says(role, text, **kw):
-    return pb.Message(role=role, parts=[pb.Part(text=text.encode())], **kw)
+    return pb.Message(role=role, parts=[pb.Part(text=text.encode())], tokens=100, **kw)
 
 
 class Account(unittest.TestCase):

@@ -1,20 +1,14 @@
 #!/usr/bin/python3
 """embed keeps the paragraphs of old tool results that are near to the user's newest question.
 
-Nearness is the cosine of embeddings, which a server on this machine computes: Ollama, llama.cpp, vLLM or
-any other with OpenAI's /v1/embeddings. Without the server the call fails, and the next provider is asked.
+Nearness is the cosine of embeddings, which the model of the user's configuration with embeddings: true
+computes. Without one the call fails, and the next provider is asked.
 """
 
-import json
 import math
-import os
-import urllib.error
-import urllib.request
 
 import condense
 from condense import pb
-
-BATCH = 64  # texts in one request
 
 
 def shorten(call, settings):
@@ -24,11 +18,10 @@ def shorten(call, settings):
     question = _question(call)
     if excess <= 0 or not pieces or not question:
         return
-    texts = [question[:2000]] + [p[3][:2000] for p in pieces]
-    vectors = []
-    for i in range(0, len(texts), BATCH):
-        call.check()
-        vectors += embed(texts[i : i + BATCH], settings)
+    try:
+        vectors = call.embed([question[:2000]] + [p[3][:2000] for p in pieces])
+    except condense.HostError as err:
+        raise condense.Unavailable(str(err)) from None
     near = [_cosine(vectors[0], v) for v in vectors[1:]]
     sizes = call.count([pb.CountItem(content=pb.Content(parts=[pb.Part(text=p[3].encode())])) for p in pieces])
     dropped = set()
@@ -94,49 +87,21 @@ def _rewrite(call, settings, dropped):
         call.rewrite(m.id, parts)
 
 
-def embed(texts, settings):
-    """Returns a vector for each text. Nothing but this address is called."""
-    body = json.dumps({"model": settings["model"], "input": texts}).encode()
-    headers = {"Content-Type": "application/json"}
-    if os.environ.get("EMBED_KEY"):  # needs env: [EMBED_KEY] in the configuration
-        headers["Authorization"] = "Bearer " + os.environ["EMBED_KEY"]
-    try:
-        request = urllib.request.Request(settings["url"], body, headers)
-        with urllib.request.urlopen(request, timeout=settings["seconds"]) as answer:
-            data = json.load(answer)["data"]
-        vectors = [d["embedding"] for d in sorted(data, key=lambda d: d["index"])]
-    except (urllib.error.URLError, TimeoutError, OSError) as err:
-        raise condense.Unavailable(f"{settings['url']}: {err}") from None
-    if len(vectors) != len(texts):
-        raise condense.Unavailable(f"{settings['url']} answered {len(vectors)} of {len(texts)} texts")
-    return vectors
-
-
 def _cosine(a, b):
     dot = sum(x * y for x, y in zip(a, b))
     size = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
     return dot / size if size else 0.0
 
 
-def check(settings):
-    if not settings["url"].startswith(("http://127.0.0.1", "http://localhost", "https://")):
-        return [condense.Problem("url", "must be on this machine, or https: conversations are sent there")]
-    return []
-
-
 STRATEGY = condense.Strategy(
     name="embed",
     version="0.1.0",
-    doc="Keeps the paragraphs of old tool results that are near to the newest question. An embedding server on this machine says which.",
-    abilities=["rewrites"],
+    doc="Keeps the paragraphs of old tool results that are near to the newest question, by the user's embedding model.",
+    abilities=["rewrites", "asks_models"],
     settings=[
-        condense.Setting("url", "http://127.0.0.1:11434/v1/embeddings", "Address of the server, in OpenAI's form."),
-        condense.Setting("model", "nomic-embed-text", "Its model."),
-        condense.Setting("seconds", 20.0, "The longest wait for an answer."),
         condense.Setting("recent", 4, "Messages at the end that are not changed."),
         condense.Setting("min_bytes", 200, "Shorter paragraphs are not changed."),
     ],
-    check=check,
     condense=shorten,
 )
 

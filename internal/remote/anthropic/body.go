@@ -41,7 +41,8 @@ func body(p *model.Prompt, o *remote.Options, refused remote.Refused) ([]byte, e
 	system, encoded := apimessage.EncodeAnthropic(remote.Input(p))
 	var err error
 	// A conversion to runes makes invalid UTF-8 the same bytes in the system prompt as in messages.
-	r := request{Model: o.ID, MaxTokens: maxTokens(p, o.MaxOutput), System: string([]rune(system)), Messages: encoded, Stream: true, Temperature: p.Temperature}
+	r := request{Model: o.ID, MaxTokens: maxTokens(p, o.MaxOutput), System: string([]rune(system)), Messages: encoded, Stream: true}
+	r.Temperature = p.Temperature
 	if p.Effort != "" || p.Schema != "" {
 		r.Output = &outputConfig{Effort: p.Effort}
 	}
