@@ -166,6 +166,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Ready: g.storeReady, Draining: g.draining.Load,
 	}
 	g.library = library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
+	g.library.Beside = s.Recall.Beside
 	g.mcp = g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()
@@ -270,7 +271,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	case r.Method == http.MethodGet && t.upstream != nil && strings.HasSuffix(t.path, "/models"):
-		s.forward(out, r, &t, g.listening(t.upstream, t.who.Tenant))
+		s.forward(out, r, &t, listening(g, t.upstream, t.who.Tenant))
 	default:
 		s.forward(out, r, &t, nil)
 	}

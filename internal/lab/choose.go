@@ -1,8 +1,11 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/condensehq/condense/internal/size"
 )
 
 // A Choice is the policy that a replay recommends for the sessions of a mode.
@@ -89,12 +92,69 @@ func (p *Played) cheaper() float64 {
 	return 1 - p.USD/p.Untouched
 }
 
+// Window is the name of the policy of a program that only truncates, when the window is full.
+const Window = "window"
+
+// baselines are the policies that others are compared with, and that none chooses.
+var baselines = []string{untouched, Recorded, Window}
+
+// conclusion is the result in one sentence, the same in every output: the costs of the cheapest policy that loses little, under the first
+// tariff, against the baselines that can happen; empty if there is none.
+func (r *ReplayReport) conclusion() string {
+	lines, plays := map[string]*ReplayLine{}, map[string]map[string]*Played{}
+	for i := range r.Lines {
+		if l := &r.Lines[i]; l.Scope == ScopeAll && l.Tariff == r.Tariffs[0].Name {
+			lines[l.Policy] = l
+		}
+	}
+	for i := range r.Plays {
+		if p := &r.Plays[i]; p.Tariff == r.Tariffs[0].Name {
+			if plays[p.Session] == nil {
+				plays[p.Session] = map[string]*Played{}
+			}
+			plays[p.Session][p.Policy] = p
+		}
+	}
+	var all []map[string]*Played
+	half := map[string][]map[string]*Played{}
+	for i := range r.Sessions {
+		own := plays[r.Sessions[i].Name]
+		all = append(all, own)
+		half[r.Sessions[i].Half] = append(half[r.Sessions[i].Half], own)
+	}
+	best := lines[r.cheapest(all, "")]
+	if best == nil {
+		return ""
+	}
+	text := fmt.Sprintf("of the policies that lose at most %g %% of the text in use, %s costs least: %.2f USD in %s at the prices of %s",
+		100*maxLost, best.Policy, best.USD, size.Plural(best.Sessions, "session"), best.Tariff)
+	for _, b := range []struct{ name, is string }{{Recorded, "the agents' own compactions"}, {Window, "truncation in a full window"}} {
+		if l := lines[b.name]; l != nil && l.USD > 0 {
+			text += fmt.Sprintf(", %+.1f %% against %s (%.2f)", 100*(best.USD/l.USD-1), b.is, l.USD)
+		}
+	}
+	switch a, b := r.cheapest(half[ScopeA], ""), r.cheapest(half[ScopeB], ""); {
+	case len(half) < 2: //nolint:mnd // halves
+	case a == b:
+		text += "; it is the cheapest of both halves of the sessions"
+	default:
+		text += fmt.Sprintf("; the halves of the sessions choose %s and %s", cmp.Or(a, "none"), cmp.Or(b, "none"))
+	}
+	for i := range r.Sessions {
+		name := r.Sessions[i].Name
+		if p := plays[name][best.Policy]; p != nil && 2*p.USD > best.USD && len(all) > 1 {
+			text += fmt.Sprintf("; one session, %s, is %.0f %% of that", name, 100*p.USD/best.USD)
+		}
+	}
+	return text + "."
+}
+
 // cheapest returns the policy that saves most in sessions and loses little; the default if there is none.
 func (r *ReplayReport) cheapest(sessions []map[string]*Played, byDefault string) string {
 	best, most := byDefault, -1.0
 	for i := range r.Policies {
 		name := r.Policies[i].Name
-		if name == untouched {
+		if slices.Contains(baselines, name) {
 			continue
 		}
 		cheaper, lost, n := 0.0, 0.0, 0

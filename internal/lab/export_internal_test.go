@@ -14,9 +14,15 @@ func Payback(name string) float64 {
 	return turns
 }
 
+// ConcludedReplay derives the rest of a replay from its plays.
+func ConcludedReplay(r *ReplayReport) *ReplayReport {
+	r.conclude()
+	return r
+}
+
 // Concluded returns a report on the results of r, with everything derived anew.
 func Concluded(r *Report) *Report {
-	out := &Report{Format: r.Format, Seed: r.Seed, Encoding: r.Encoding, Repeat: r.Repeat, ByFolder: r.ByFolder, Peers: r.Peers, Strategies: r.Strategies, Budgets: r.Budgets}
+	out := &Report{Format: r.Format, Seed: r.Seed, Encoding: r.Encoding, Repeat: r.Repeat, ByFolder: r.ByFolder, Peers: r.Peers, Strategies: r.Strategies, Budgets: r.Budgets, Unverified: r.Unverified}
 	out.Sessions, out.Skipped, out.Rows = slices.Clone(r.Sessions), slices.Clone(r.Skipped), slices.Clone(r.Rows)
 	out.Rounds, out.Canaries, out.Evidence = slices.Clone(r.Rounds), slices.Clone(r.Canaries), slices.Clone(r.Evidence)
 	out.conclude()

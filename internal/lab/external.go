@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -65,7 +69,43 @@ func External(name string, command []string) (Strategy, error) {
 	if err != nil {
 		return Strategy{}, err
 	}
-	return Strategy{Name: name, Provider: e, Unchecked: true, About: "another program: " + strings.Join(command, " ")}, nil
+	return Strategy{Name: name, Provider: e, Unchecked: true, About: "another program: " + strings.Join(command, " "), Key: e.key()}, nil
+}
+
+// mostBeside is how many files beside those of a program are looked at. With more, its results are not cached.
+const mostBeside = 2000
+
+// key identifies the program in the cache: by its arguments, the checksums of the program and of the files that they name, and the names,
+// sizes and times of all files in the folders of those files. It is empty if one cannot be read. What else it reads is not noticed.
+func (e external) key() string {
+	h, n := sha256.New(), 0
+	fmt.Fprintf(h, "%q\n", e.command)
+	for i, arg := range e.command {
+		text, err := os.ReadFile(arg)
+		if err != nil && i > 0 {
+			continue // no file
+		}
+		fmt.Fprintf(h, "%d %s\n", i, hashOf(text))
+		if i > 0 {
+			err = filepath.WalkDir(filepath.Dir(arg), func(path string, d fs.DirEntry, err error) error {
+				if name := d.Name(); err == nil && d.IsDir() && (name == "__pycache__" || len(name) > 2 && name[0] == '.') {
+					return fs.SkipDir // the program writes into them
+				}
+				info, errInfo := d.Info()
+				if err = errors.Join(err, errInfo); err == nil && !d.IsDir() {
+					fmt.Fprintf(h, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+				}
+				if n++; n > mostBeside {
+					err = errors.New("there are too many files beside it")
+				}
+				return err
+			})
+		}
+		if err != nil {
+			return ""
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Condense implements [core.CondensationProvider].

@@ -32,6 +32,8 @@ type Options struct {
 	// RoundsFormat is the transcript format in which the view is written and read again after every round; default
 	// the session's own, or anthropic if that is only read.
 	RoundsFormat string
+	// Unverified leaves out that a verdict must hold in both halves of the sessions.
+	Unverified bool
 	// Spending asks for [Report.Spending].
 	Spending bool
 	// Peers are the other programs among the strategies, for [Report.Peers]. With any, sessions are measured without the model's reasoning.

@@ -195,18 +195,20 @@ type PlayedSession struct {
 
 // A ReplayReport is the result of [Replay].
 type ReplayReport struct {
-	Format   int             `json:"format"`
-	Seed     uint64          `json:"seed"`
-	Encoding string          `json:"encoding"`
-	Partial  bool            `json:"partial,omitempty"`
-	Window   int             `json:"window"`
-	Policies []StrategyInfo  `json:"policies"`
-	Tariffs  []Tariff        `json:"tariffs"`
-	Sessions []PlayedSession `json:"sessions"`
-	Skipped  []Skipped       `json:"skipped"`
-	Plays    []Played        `json:"plays"`
-	Lines    []ReplayLine    `json:"lines"`
-	Check    *CacheCheck     `json:"check,omitempty"` // all sessions together
+	Format   int    `json:"format"`
+	Seed     uint64 `json:"seed"`
+	Encoding string `json:"encoding"`
+	Partial  bool   `json:"partial,omitempty"`
+	// Conclusion is the result in one sentence.
+	Conclusion string          `json:"conclusion,omitempty"`
+	Window     int             `json:"window"`
+	Policies   []StrategyInfo  `json:"policies"`
+	Tariffs    []Tariff        `json:"tariffs"`
+	Sessions   []PlayedSession `json:"sessions"`
+	Skipped    []Skipped       `json:"skipped"`
+	Plays      []Played        `json:"plays"`
+	Lines      []ReplayLine    `json:"lines"`
+	Check      *CacheCheck     `json:"check,omitempty"` // all sessions together
 }
 
 // Replay plays the sessions of items turn by turn under every policy and tariff: every request as it would have been

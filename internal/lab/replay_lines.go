@@ -123,6 +123,7 @@ func (r *ReplayReport) conclude() {
 			}
 		}
 	}
+	r.Conclusion = r.conclusion()
 	r.Skipped, r.Sessions, r.Plays, r.Lines = some(r.Skipped), some(r.Sessions), some(r.Plays), some(r.Lines)
 }
 

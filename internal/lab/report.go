@@ -28,6 +28,10 @@ type Report struct {
 	Repeat int `json:"repeat,omitempty"`
 	// ByFolder reports whether intervals are over the folders of sessions.
 	ByFolder bool `json:"by_folder,omitempty"`
+	// Unverified reports that verdicts were not held against halves of the sessions.
+	Unverified bool `json:"unverified,omitempty"`
+	// Conclusion is the result in one sentence.
+	Conclusion string `json:"conclusion,omitempty"`
 	// Partial reports whether the run stopped before all sessions were finished.
 	Partial bool `json:"partial,omitempty"`
 
@@ -170,7 +174,7 @@ func describe(name string, s *score.Session) SessionInfo {
 func (r *runner) report(partial bool) *Report {
 	out := &Report{
 		Format: ReportFormat, Seed: r.opts.Seed, Encoding: r.opts.Encoding, Repeat: r.opts.Repeat, ByFolder: r.opts.ByFolder,
-		Partial: partial, Peers: r.opts.Peers, Strategies: slices.Clone(bounds),
+		Unverified: r.opts.Unverified, Partial: partial, Peers: r.opts.Peers, Strategies: slices.Clone(bounds),
 	}
 	for i := range r.strategies {
 		s := &r.strategies[i]
@@ -214,6 +218,7 @@ func (r *Report) conclude() {
 	r.Warnings = append(r.Warnings, evidenceWarnings(r.EvidenceLines)...)
 	r.Differences = a.differences()
 	r.Verdicts = a.verdicts()
+	r.Conclusion = r.conclusion()
 	// In JSON empty lists are arrays, not null.
 	r.Skipped, r.Sessions, r.Rows = some(r.Skipped), some(r.Sessions), some(r.Rows)
 	r.Modes, r.Warnings, r.Differences, r.Verdicts, r.Tables = some(r.Modes), some(r.Warnings), some(r.Differences), some(r.Verdicts), some(r.Tables)

@@ -125,11 +125,13 @@ type Verdict struct {
 	ByGain []string `json:"by_gain,omitempty"`
 	// Disagreement is a sentence about ByGain; empty if there are none.
 	Disagreement string `json:"disagreement,omitempty"`
-	// Shown reports whether Best is shown to be better than all others, and none of them better by gain.
+	// Shown reports whether Best is shown to be better than all others, in both halves of the sessions, and none of them better by gain.
 	Shown bool `json:"shown"`
 	// Few reports whether there are too few sessions for a verdict.
 	Few  bool   `json:"few,omitempty"`
 	Text string `json:"text"`
+	// Halves are the differences of Best from the strategy next to it, in each half of the sessions: see [Report.Unverified].
+	Halves []Difference `json:"halves,omitempty"`
 	// Losses are the measures in which Best is shown to be worse than another strategy.
 	Losses []Loss `json:"losses,omitempty"`
 	// AtSize compares strategies with others at the same size, over all modes: see [Strategy.SizeOf].
@@ -276,6 +278,7 @@ func (a *analysis) verdicts() []Verdict {
 				if v.Shown = len(v.ByGain) == 0; !v.Shown {
 					v.Text = noBest + v.Text
 				}
+				a.verify(&v, names[1:], panel[v.Best].samples())
 			default:
 				v.Text = fmt.Sprintf("no difference shown between %s", strings.Join(append([]string{v.Best}, v.Ties...), ", "))
 			}

@@ -254,6 +254,7 @@ func newReplayData(r *lab.ReplayReport) *replayData {
 // cleanedReplay returns a copy of r in which every name and text is visible.
 func cleanedReplay(r *lab.ReplayReport) *lab.ReplayReport {
 	out := *r
+	makeVisible(&out.Conclusion)
 	out.Policies = each(r.Policies, func(s *lab.StrategyInfo) { makeVisible(&s.Name, &s.About) })
 	out.Tariffs = each(r.Tariffs, func(t *lab.Tariff) { makeVisible(&t.Name) })
 	out.Sessions = each(r.Sessions, func(s *lab.PlayedSession) { makeVisible(&s.Name, &s.Source, &s.Mode) })

@@ -92,7 +92,9 @@ func cleaned(r *lab.Report) *lab.Report {
 		t.Lines = each(t.Lines, func(l *lab.Line) { makeVisible(&l.Strategy) })
 	})
 	out.Differences = each(r.Differences, func(d *lab.Difference) { makeVisible(&d.Mode, &d.A, &d.B) })
+	makeVisible(&out.Conclusion)
 	out.Verdicts = each(r.Verdicts, func(v *lab.Verdict) {
+		v.Halves = nil
 		makeVisible(&v.Mode, &v.Best, &v.Text, &v.Disagreement)
 		v.Ties = each(v.Ties, func(s *string) { makeVisible(s) })
 		v.AtSize = each(v.AtSize, func(s *string) { makeVisible(s) })

@@ -56,7 +56,7 @@ func (f *fragment) chain(b *strings.Builder, r *lab.Report, mode string, chains 
 	if mode == "" {
 		indent, of = "", "all sessions"
 	}
-	winner, why := Winner(r, mode)
+	winner, why := r.Winner(mode)
 	switch {
 	case winner == "":
 		printf(b, indent+"# %s: %s\n", of, why)
@@ -73,31 +73,6 @@ func (f *fragment) chain(b *strings.Builder, r *lab.Report, mode string, chains 
 		printf(b, indent+"# %s\n", line)
 	}
 	return strings.Join(names, ", ")
-}
-
-// Winner returns the strategy that is shown to be the best of a mode under some budget and is not shown to
-// be worse under another, and the reason. The winner is "" if there is none.
-func Winner(r *lab.Report, mode string) (winner, why string) {
-	var reasons []string
-	var verdicts []lab.Verdict
-	for _, v := range r.Verdicts {
-		if v.Mode == mode {
-			verdicts = append(verdicts, v)
-			reasons = append(reasons, "budget "+v.Budget+": "+v.Text)
-		}
-	}
-	why = strings.Join(slices.Compact(reasons), "; ")
-	for _, v := range verdicts {
-		if v.Shown && winner == "" {
-			winner = v.Best
-		}
-	}
-	for _, v := range verdicts {
-		if winner != "" && !v.Few && v.Best != winner && !slices.Contains(v.Ties, winner) {
-			return "", "the budgets disagree: " + why
-		}
-	}
-	return winner, why
 }
 
 // lossesOf returns the losses of the best strategies of a mode, by budget.

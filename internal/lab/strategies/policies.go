@@ -12,10 +12,13 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
+// BareWindow is the policy of a program that only truncates, when the window is full.
+const BareWindow = lab.Window + "=slidingwindow/budget@threshold=100"
+
 // usualPolicies are compared by default.
 var usualPolicies = []string{
 	"untouched", "recorded", "roo",
-	"masking=smart/observation_masking", "clearing=smart/clear_tool_uses@max=100000", "truncation=slidingwindow/budget",
+	"masking=smart/observation_masking", "clearing=smart/clear_tool_uses@max=100000", "truncation=slidingwindow/budget", BareWindow,
 	"library=smart/balanced", "gateway=smart/balanced@money",
 }
 
@@ -56,7 +59,7 @@ func (b *Opener) Policies(ctx context.Context, lists []string) ([]lab.Policy, er
 
 func (b *Opener) policy(ctx context.Context, word string) (lab.Policy, error) {
 	switch word {
-	case "recorded":
+	case lab.Recorded:
 		return lab.Policy{Name: word, Recorded: true, About: "condensed where the session was, with the recorded summary: what Claude Code, Codex or pi did"}, nil
 	case "roo":
 		s, _, err := b.strategy(ctx, "slidingwindow/half")

@@ -55,11 +55,12 @@ type Opener struct {
 	Config   *config.Config
 	Registry *registry.Registry
 	Models   Models
-	Profile  string                   // for the language model of providers that name none; optional
-	Model    string                   // of providers that name none; optional
-	Usual    []string                 // strategies that are opened if none is named, after those of the configuration; optional
-	Path     func(path string) string // how a path is shown; optional
-	Others   []string                 // names of other programs in the comparison, for NAME~peers
+	Profile  string                                // for the language model of providers that name none; optional
+	Model    string                                // of providers that name none; optional
+	Usual    []string                              // strategies that are opened if none is named, after those of the configuration; optional
+	Path     func(path string) string              // how a path is shown; optional
+	Pin      func(config.Provider) (string, error) // returns the approved checksum of a plugin; without one its results are not cached
+	Others   []string                              // names of other programs in the comparison, for NAME~peers
 }
 
 // A Set holds opened strategies.
@@ -222,6 +223,11 @@ func (b *Opener) strategy(ctx context.Context, word string) (lab.Strategy, []con
 			return fault(errors.New(`external: want the program and its arguments as a JSON list, such as peer=external["node","peer.mjs"]`))
 		}
 		s, err := lab.External(label, command)
+		if own := program(); s.Key != "" && own != "" {
+			s.Key = own + " " + s.Key
+		} else {
+			s.Key = ""
+		}
 		return s, nil, err
 	}
 	alone := false
@@ -308,6 +314,16 @@ func (b *Opener) key(chain []config.Provider, profiles []string, alone bool) str
 	chain = slices.Clone(chain)
 	for i := range chain {
 		chain[i].Origin = config.Origin{}
+		if chain[i].Plugin == "" {
+			continue
+		}
+		if b.Pin == nil {
+			return ""
+		}
+		pin, err := b.Pin(chain[i])
+		if chain[i].SHA256 = pin; err != nil || pin == "" {
+			return ""
+		}
 	}
 	values := b.Config.Values()
 	text, err := json.Marshal(map[string]any{

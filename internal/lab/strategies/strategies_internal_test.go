@@ -2,8 +2,11 @@ package strategies
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
+
+	"github.com/condensehq/condense/config"
 )
 
 func TestSplitOutside(t *testing.T) {
@@ -53,5 +56,20 @@ func TestYAMLName(t *testing.T) {
 		if got := YAMLName(name); got != want {
 			t.Errorf("%q: got %s, want %s", name, got, want)
 		}
+	}
+}
+
+// TestKeyOfPlugin: another checksum of a plugin is another key, and a plugin without an approved one has none.
+func TestKeyOfPlugin(t *testing.T) {
+	chain := []config.Provider{{Name: "ours", Plugin: "/ours"}}
+	key := func(pin string, err error) string {
+		b := &Opener{Config: config.Default(), Pin: func(config.Provider) (string, error) { return pin, err }}
+		return b.key(chain, []string{""}, false)
+	}
+	if a := key("a", nil); a == "" || a == key("b", nil) || a != key("a", nil) {
+		t.Errorf("got the key %q", a)
+	}
+	if key("", nil) != "" || key("a", errors.New("not approved")) != "" || (&Opener{Config: config.Default()}).key(chain, []string{""}, false) != "" {
+		t.Error("a plugin without a checksum has a key")
 	}
 }

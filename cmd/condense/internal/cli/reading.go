@@ -97,6 +97,7 @@ func Opener(ctx context.Context, a *App, conf *config.Config) (*condense.Host, *
 	}
 	return h, &strategies.Opener{
 		Host: h, Config: conf, Registry: a.Strategies, Model: a.Model, Path: FromHere, Models: resolver.NewModels(conf, a.Models()),
+		Pin: func(p config.Provider) (string, error) { return Plugins().Approved(conf, p) },
 	}, nil
 }
 

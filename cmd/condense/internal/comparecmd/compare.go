@@ -33,7 +33,7 @@ type comparison struct {
 	seed                                uint64
 	jobs, rounds, repeat                int
 	roundsFormat                        string
-	perMode, quiet                      bool
+	perMode, quiet, verify              bool
 	byFolder                            bool
 	replay                              bool
 	builtin                             bool // no configuration: names are those of built-in strategies
@@ -81,6 +81,8 @@ func (c *comparison) sharedFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&c.modes, "modes", nil, "only sessions of these `modes`")
 	f.StringArrayVar(&c.modeOf, "mode-of", nil, "`rule` that gives sessions a mode: PATTERN=MODE by parts of the path, text:PHRASE=MODE by a phrase in the text; repeatable, the first that applies is used")
+	f.BoolVar(&c.verify, "verify", true,
+		"call a strategy the best only if it is ahead in both halves of the sessions; of a mode, 12 are needed")
 	f.StringVar(&c.writeModes, "write-modes", "", "`file` for the best strategy of all sessions and of each mode, as a part of condense.yaml")
 	f.StringSliceVar(&c.windows, "windows", nil, "context windows in `tokens`, such as 32k: cut where the policy would condense, with its target as the budget")
 	f.StringVar(&c.cache, "cache", "", "`folder` for results, so that a run that was stopped can continue (default: in the user's cache folder; none for no cache)")
@@ -222,7 +224,7 @@ func (c *comparison) options(cmd *cobra.Command) (*lab.Options, []lab.Condition,
 	fault := func(flag string, err error) error { return cli.Usage(cmd, "--%s: %w", flag, err) }
 	opts := &lab.Options{
 		Modes: c.modes, Encoding: c.tokenizer, Seed: c.seed, Jobs: c.jobs, Rounds: c.rounds, Repeat: c.repeat,
-		ByFolder: c.byFolder, RoundsFormat: c.roundsFormat, MaxUSD: c.asked.MaxUSD,
+		ByFolder: c.byFolder, Unverified: !c.verify, RoundsFormat: c.roundsFormat, MaxUSD: c.asked.MaxUSD,
 	}
 	for _, text := range c.modeOf {
 		rule, err := lab.ParseModeRule(text)

@@ -53,6 +53,7 @@ var learnFormats = []string{"table", "json"}
 
 // A lesson is the output of learn.
 type lesson struct {
+	Conclusion      string           `json:"conclusion"`
 	Spending        []lab.Spending   `json:"spending"`
 	Sessions        int              `json:"sessions"` // that were compared
 	Skipped         []lab.Skipped    `json:"skipped"`
@@ -62,6 +63,7 @@ type lesson struct {
 	Recommendations []recommendation `json:"recommendations"`
 	Fragment        string           `json:"fragment"` // of condense.yaml
 	// Window and Prices belong to the model whose cache was simulated for Sizes, the policies for when to condense.
+	Costs   string           `json:"costs,omitempty"` // the conclusion
 	Window  int              `json:"window,omitempty"`
 	Prices  string           `json:"prices,omitempty"`
 	Money   []lab.ReplayLine `json:"money,omitempty"`
@@ -147,7 +149,8 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 
 func learnFrom(r *lab.Report, set *strategies.Set) *lesson {
 	l := &lesson{
-		Spending: r.Spending, Sessions: len(r.Sessions), Skipped: r.Skipped, Encoding: r.Encoding, Tables: r.Tables, Verdicts: r.Verdicts,
+		Conclusion: r.Conclusion,
+		Spending:   r.Spending, Sessions: len(r.Sessions), Skipped: r.Skipped, Encoding: r.Encoding, Tables: r.Tables, Verdicts: r.Verdicts,
 		Fragment: strategies.Modes(r, set.Chains), Partial: r.Partial,
 	}
 	for _, mode := range slices.Concat([]string{""}, r.Modes) {
@@ -164,7 +167,7 @@ func recommend(r *lab.Report, mode string) recommendation {
 			out.Sessions++
 		}
 	}
-	out.Strategy, out.Why = strategies.Winner(r, mode)
+	out.Strategy, out.Why = r.Winner(mode)
 	if out.Sessions == 0 {
 		out.Why = "no session could be compared"
 	}
@@ -214,6 +217,9 @@ func (l *lesson) print(a *cli.App, c *comparison, r *lab.Report) error {
 			printTable(&b, linesTable(&t, learnedColumns), "what each strategy leaves and keeps, budget "+t.Budget, false, width)
 		}
 	}
+	if l.Conclusion != "" {
+		term.Printf(&b, "\nconclusion: %s\n", l.Conclusion)
+	}
 	term.Printf(&b, "\nrecommended\n")
 	var few []string
 	for i := range l.Recommendations {
@@ -232,14 +238,15 @@ func (l *lesson) print(a *cli.App, c *comparison, r *lab.Report) error {
 	if len(l.Money) > 0 {
 		l.writeSizes(&b, width)
 	}
+	none := !slices.ContainsFunc(l.Recommendations, func(x recommendation) bool { return !x.Default && x.Strategy != "" }) &&
+		!slices.ContainsFunc(l.Sizes, func(x lab.Choice) bool { return x.Mode != "" && x.Policy != "" })
 	switch {
 	case c.writeModes != "":
 		term.Printf(&b, "\nwritten to %s\n", c.writeModes)
-	case len(r.Modes) == 0:
+	case none && len(r.Modes) == 0:
 		term.Printf(&b, "\nno session that was compared names a mode: --mode-of 'PATTERN=MODE' gives them one\n")
-	case !slices.ContainsFunc(l.Recommendations, func(x recommendation) bool { return x.Mode != "" && !x.Default && x.Strategy != "" }) &&
-		!slices.ContainsFunc(l.Sizes, func(x lab.Choice) bool { return x.Mode != "" && x.Policy != "" }):
-		term.Printf(&b, "\nnothing for condense.yaml: no mode has a clear winner\n")
+	case none:
+		term.Printf(&b, "\nnothing for condense.yaml: there is no clear winner\n")
 	default:
 		term.Printf(&b, "\nfor condense.yaml:\n\n")
 		if err := term.PrintText(&b, l.Fragment); err != nil {

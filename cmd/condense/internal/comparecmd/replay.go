@@ -152,6 +152,9 @@ func writeReplay(w io.Writer, r *lab.ReplayReport, markdown bool, width int) {
 		term.Printf(w, "the simulated cache against what vendors recorded: %s, %s within 0.05 of the share that was read, %s where both say hit or both miss (%s of %s misses foretold); read in all: %.3f simulated, %.3f recorded\n",
 			size.Plural(c.Requests, "request"), percent(c.Within, c.Requests), percent(c.Agree, c.Requests), size.Group(c.Foretold), size.Group(c.Cold), c.Simulated, c.Recorded)
 	}
+	if r.Conclusion != "" {
+		term.Printf(w, "%sconclusion: %s\n", bullet(markdown), r.Conclusion)
+	}
 	for _, p := range r.Policies {
 		term.Printf(w, "%s%s is %s\n", bullet(markdown), p.Name, p.About)
 	}

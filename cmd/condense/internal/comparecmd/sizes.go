@@ -58,7 +58,7 @@ func (l *lesson) replay(a *cli.App, cmd *cobra.Command, c *comparison, items []l
 		return err
 	}
 	defer h.Close()
-	words := []string{byGateway + "=" + byDefault + "@money"}
+	words := []string{lab.Recorded, strategies.BareWindow, byGateway + "=" + byDefault + "@money"}
 	all := sizings(o.Window)
 	for _, s := range all {
 		words = append(words, fmt.Sprintf("%s=%s@money@max=%d@target=%g", s.name, byDefault, s.max, s.target))
@@ -75,7 +75,7 @@ func (l *lesson) replay(a *cli.App, cmd *cobra.Command, c *comparison, items []l
 	if err != nil {
 		return err
 	}
-	l.Window, l.Prices = o.Window, t.Name
+	l.Window, l.Prices, l.Costs = o.Window, t.Name, r.Conclusion
 	l.Money = slices.DeleteFunc(slices.Clone(r.Lines), func(x lab.ReplayLine) bool { return x.Scope != lab.ScopeAll })
 	var modes []string
 	for i := range l.Recommendations {
@@ -127,7 +127,7 @@ func (l *lesson) writeSizes(w io.Writer, width int) {
 		table.Row(x.Policy, fmt.Sprintf("%.2f", x.USD), estimate(x, "cheaper", 3), fmt.Sprintf("%.2f", x.Worst), x.Epochs, estimate(x, "lost", 4))
 	}
 	printTable(w, table, fmt.Sprintf("whole sessions by money, %s, window %s, with %s", l.Prices, size.Group(l.Window), byDefault), false, width)
-	term.Printf(w, "\nwhen to condense\n")
+	term.Printf(w, "%s\n\nwhen to condense\n", l.Costs)
 	for i := range l.Sizes {
 		x := &l.Sizes[i]
 		scope, what := "mode "+clipped(x.Mode), "as it is"

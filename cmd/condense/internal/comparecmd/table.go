@@ -131,6 +131,7 @@ func writeTables(w io.Writer, r *lab.Report, markdown, perMode bool, width int) 
 
 // writeVerdicts writes the verdict on every budget, over all modes and for every mode with enough sessions.
 func writeVerdicts(w io.Writer, r *lab.Report, bullet string) {
+	term.Printf(w, "%sconclusion: %s\n", bullet, r.Conclusion)
 	silent := map[string][]string{}
 	for _, v := range r.Verdicts {
 		if v.Mode != "" && v.Few {
