@@ -60,9 +60,10 @@ func DecodeStart(data []byte) (*Start, error) {
 			req.MayWait = f.N != 0
 		case 24:
 			return Each(f.Value, func(f *Field) error {
-				if f.Num == 1 {
+				switch int(f.Num) {
+				case 1:
 					req.Quota.ModelCalls = int(f.N)
-				} else if f.Num == 2 {
+				case 2:
 					req.Quota.USD = math.Float64frombits(f.N)
 				}
 				return nil
