@@ -125,8 +125,10 @@ func sealed(p Part) bool {
 func countParts(parts []Part) map[Part]int {
 	n := make(map[Part]int, len(parts))
 	for _, p := range parts {
-		if !is[ToolResult](p) { // which is no key
+		switch p.(type) {
+		case Text, ToolCall, Image, Reasoning, Opaque:
 			n[p]++
+		case ToolResult:
 		}
 	}
 	return n

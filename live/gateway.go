@@ -271,7 +271,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	case r.Method == http.MethodGet && t.upstream != nil && strings.HasSuffix(t.path, "/models"):
-		s.forward(out, r, &t, g.listening(t.upstream, t.who.Tenant))
+		s.forward(out, r, &t, listening(g, t.upstream, t.who.Tenant))
 	default:
 		s.forward(out, r, &t, nil)
 	}

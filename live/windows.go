@@ -172,9 +172,9 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	return w
 }
 
-// listening returns a transport that learns the windows from the list of models that a client asks its vendor for, while the list passes by.
-// The account of a tenant can have other windows.
-func (g *Gateway) listening(to *upstream.Upstream, tenant string) http.RoundTripper {
+// listening returns a transport that learns the windows from the list of models that a client asks its vendor for, while the list
+// passes by. The account of a tenant can have other windows.
+func listening(g *Gateway, to *upstream.Upstream, tenant string) http.RoundTripper {
 	return &unheard{to, func(res *http.Response) {
 		var text bytes.Buffer
 		encoding := res.Header.Get("Content-Encoding")

@@ -35,7 +35,6 @@ type page struct {
 	Canaries   []canaryTable
 	Evidence   []evidenceRow
 	Golds      []string // budgets of Evidence
-	Conclusion string
 	Notes      []string // on the measures in which the best strategies are worse, each once
 	Planted    bool     // there is nothing but canaries
 	Gold       bool     // there is nothing but conversations with gold evidence
@@ -71,7 +70,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	for i := range r.Measures {
 		b.measures[r.Measures[i].Name] = &r.Measures[i]
 	}
-	p.Modes, p.Conclusion = b.modes(), r.Conclusion()
+	p.Modes = b.modes()
 	for i := range r.Verdicts {
 		for _, why := range r.Verdicts[i].Explained() {
 			if !slices.Contains(p.Notes, why) {

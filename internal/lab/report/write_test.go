@@ -336,6 +336,7 @@ func TestFiveVerdicts(t *testing.T) {
 // lines is marked, and only where it does.
 func TestConclusionNotesAndMarks(t *testing.T) {
 	r := newReport()
+	r.Conclusion = "budget 25%: mine keeps most <b>of all</b>."
 	const note = "counts the user's sentences only word for word"
 	for _, budget := range []string{"25%", "50%"} {
 		r.Verdicts = append(r.Verdicts, lab.Verdict{Budget: budget, Mode: r.Modes[0], Best: "mine", Shown: true, Losses: []lab.Loss{{Measure: lab.MeasureUser, To: lab.KeepLast, Why: note}}})
@@ -348,7 +349,7 @@ func TestConclusionNotesAndMarks(t *testing.T) {
 	}
 	page := write(t, r, nil, nil)
 	_, after, _ := strings.Cut(page, `<p class="conclusion">`)
-	if got, _, _ := strings.Cut(after, "</p>"); !strings.HasSuffix(got, " keeps most of what was needed later at 25%.") || strings.Contains(got, "<") || !strings.Contains(after, `<p class="lead">`) {
+	if got, _, _ := strings.Cut(after, "</p>"); html.UnescapeString(got) != r.Conclusion || strings.Contains(got, "<") || !strings.Contains(after, `<p class="lead">`) {
 		t.Errorf("the conclusion is %q", got)
 	}
 	if n := strings.Count(page, html.EscapeString(note)); n != 1 {

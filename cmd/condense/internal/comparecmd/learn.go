@@ -238,13 +238,14 @@ func (l *lesson) print(a *cli.App, c *comparison, r *lab.Report) error {
 	if len(l.Money) > 0 {
 		l.writeSizes(&b, width)
 	}
+	none := !slices.ContainsFunc(l.Recommendations, func(x recommendation) bool { return !x.Default && x.Strategy != "" }) &&
+		!slices.ContainsFunc(l.Sizes, func(x lab.Choice) bool { return x.Mode != "" && x.Policy != "" })
 	switch {
 	case c.writeModes != "":
 		term.Printf(&b, "\nwritten to %s\n", c.writeModes)
-	case len(r.Modes) == 0:
+	case none && len(r.Modes) == 0:
 		term.Printf(&b, "\nno session that was compared names a mode: --mode-of 'PATTERN=MODE' gives them one\n")
-	case !slices.ContainsFunc(l.Recommendations, func(x recommendation) bool { return !x.Default && x.Strategy != "" }) &&
-		!slices.ContainsFunc(l.Sizes, func(x lab.Choice) bool { return x.Mode != "" && x.Policy != "" }):
+	case none:
 		term.Printf(&b, "\nnothing for condense.yaml: there is no clear winner\n")
 	default:
 		term.Printf(&b, "\nfor condense.yaml:\n\n")
