@@ -55,7 +55,7 @@ night:
 	$(MAKE) --no-print-directory test-race
 	RAPID_CHECKS=400 $(MAKE) --no-print-directory test RACE=
 	CONDENSE_AGENTS=all $(MAKE) --no-print-directory test-agents
-	$(MAKE) --no-print-directory test-adapters ADAPTERS='eino langchaingo adk anthropic openai'
+	$(MAKE) --no-print-directory test-adapters ADAPTERS='eino langchaingo adk anthropic openai ../examples/peers'
 	$(MAKE) --no-print-directory soak HISTORIES=1000000
 	$(MAKE) --no-print-directory soak-orders ORDERS=10000
 	@echo "RAPID_SEED=$(RAPID_SEED)"
@@ -73,8 +73,8 @@ test-browser:
 test-bench:
 	cd bench && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 60m ./...
 
-# The adapters for Go's frameworks and SDKs, each a module of its own. At night ADAPTERS has those whose libraries are slow to build, too.
-ADAPTERS ?= eino langchaingo
+# The adapters for Go's frameworks and SDKs, and other projects' algorithms, each a module of its own. At night ADAPTERS has those whose libraries are slow to build, too.
+ADAPTERS ?= eino langchaingo ../examples/peers
 test-adapters:
 	@set -e; for d in . $(ADAPTERS); do echo "adapters/$$d"; cd $(CURDIR)/adapters/$$d; go mod tidy -diff; go vet ./...; go test -vet=off -timeout 60m ./...; done
 

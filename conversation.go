@@ -283,8 +283,8 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 		}
 		for _, e := range c.journal.Timeline() {
 			if m := e.Original; e.InsertedBy == "" && (len(e.HiddenBy) > 0 || e.RewrittenBy != "") {
-				if parts := redacted[m.ID]; parts != nil {
-					m.Parts = parts
+				if redacted[m.ID] != nil {
+					m.Parts = redacted[m.ID]
 				}
 				own = append(own, m)
 			}

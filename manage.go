@@ -67,7 +67,7 @@ type Turn struct {
 	API string
 	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.
 	Skip []string
-	// Conversation names the conversation for the providers, and States are what they left in its last condensations, by provider: see
+	// Conversation names the conversation for the providers, and States are their states after its last condensations, by provider: see
 	// [core.Request] and [Report]. Without a name, both are those of the journal.
 	Conversation string
 	States       map[string][]byte

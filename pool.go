@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/resolver"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
@@ -83,10 +84,10 @@ func (o *opened) model(name string) (model.Generator, error) {
 	o.asked[name] = models.Signature(o.agent, name)
 	o.mu.Unlock()
 	g, err := models.Model(o.agent, name)
-	if err != nil || g == extractive.New() { // which costs nothing
-		return g, err
+	if err != nil {
+		return nil, err
 	}
-	return &guarded{g}, nil
+	return &guarded{g, g == extractive.New()}, nil
 }
 
 // fits reports whether the provider would get the same models from m under a profile with
@@ -180,11 +181,15 @@ func (s *setup) approval(c config.Provider) (string, error) {
 func (o *opened) env(h *Host) PluginEnv {
 	return PluginEnv{
 		Logger:   h.opts.Logger,
-		Embedder: func() (model.Embedder, error) { return o.models.Load().Embedder() },
+		Embedder: o.embedder,
 		Run:      resolver.RunnerOf(h.reg),
 		Model: func(req *core.Request, name string) (model.Generator, error) {
 			m := o.models.Load()
-			return m.Model(m.Agent(req), name)
+			g, err := m.Model(m.Agent(req), name)
+			if err != nil {
+				return nil, err
+			}
+			return &guarded{g, false}, nil
 		},
 		Models: func(req *core.Request) iter.Seq2[string, model.Info] {
 			m := o.models.Load()
@@ -258,10 +263,7 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 			return resolver.RunnerOf(s.host.reg)(ctx, req, strategy, settings, o.model)
 		},
 		Embed: func(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
-			m, err := o.models.Load().Embedder()
-			if ctx.Value(unpaidKey{}) != nil {
-				err = errUnpaid
-			}
+			m, err := o.embedder()
 			if err != nil {
 				return nil, core.Usage{}, err
 			}
@@ -316,24 +318,115 @@ func (unasked) Condense(context.Context, *core.Request) (*core.Result, error) {
 	return nil, fmt.Errorf("the turn does not wait for its answer: %w", core.ErrUnavailable)
 }
 
+// A limited provider of a chain is told its quota, and the models that the host gives to it, compiled in or a plugin's, keep it.
+type limited struct {
+	core.CondensationProvider
+	opened core.CondensationProvider // the same, as it was opened
+	name   string
+	quota  core.Quota
+}
+
+// Condense implements [core.CondensationProvider].
+func (l limited) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	req.Quota = l.quota
+	return l.CondensationProvider.Condense(context.WithValue(ctx, spentKey{}, &spent{limited: l}), req)
+}
+
 // Frames implements [core.Framer].
-func (u unpaid) Frames() bool {
-	f, ok := u.CondensationProvider.(core.Framer)
+func (l limited) Frames() bool {
+	f, ok := l.opened.(core.Framer)
 	return ok && f.Frames()
 }
 
 // Abilities implements [core.Declarer].
-func (u unpaid) Abilities() core.Abilities { return core.AbilitiesOf(u.CondensationProvider) }
+func (l limited) Abilities() core.Abilities { return core.AbilitiesOf(l.opened) }
 
-// A guarded model refuses in turns that may spend nothing.
-type guarded struct{ model.Generator }
+// spentKey is the key of the [*spent] of a call in its context.
+type spentKey struct{}
+
+// A spent counts the requests to models in one call.
+type spent struct {
+	limited limited
+	mu      sync.Mutex
+	calls   int
+	usd     float64
+}
+
+// more counts one request more, or says which limit is reached.
+func (s *spent) more() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch q := s.limited.quota; {
+	case q.ModelCalls > 0 && s.calls >= q.ModelCalls:
+		return fmt.Errorf("%w: more than %d requests to language models in one call: providers.%s.limits.model_calls", model.ErrQuota, q.ModelCalls, s.limited.name)
+	case q.USD > 0 && s.usd >= q.USD:
+		return fmt.Errorf("%w: %s are spent in one call: providers.%s.limits.usd", model.ErrQuota, size.Dollars(s.usd, 2), s.limited.name)
+	}
+	s.calls++
+	return nil
+}
+
+// enter counts a request to a model in the call of ctx, or says why there may be none. Done takes its usage.
+func enter(ctx context.Context, free bool) (done func(core.Usage), err error) {
+	if ctx.Value(unpaidKey{}) != nil && !free {
+		return nil, errUnpaid
+	}
+	s, ok := ctx.Value(spentKey{}).(*spent)
+	if !ok {
+		return func(core.Usage) {}, nil
+	}
+	return func(u core.Usage) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.usd += u.USD
+	}, s.more()
+}
+
+// embedder returns the model of the configuration for vectors.
+func (o *opened) embedder() (model.Embedder, error) {
+	m, err := o.models.Load().Embedder()
+	if err != nil {
+		return nil, err
+	}
+	return embedder{m}, nil
+}
+
+// An embedder is [guarded] for vectors.
+type embedder struct{ model.Embedder }
+
+// Embed implements [model.Embedder].
+func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
+	done, err := enter(ctx, false)
+	if err != nil {
+		return nil, core.Usage{}, err
+	}
+	vectors, usage, err := e.Embedder.Embed(ctx, texts)
+	done(usage)
+	return vectors, usage, err
+}
+
+// A guarded model refuses in turns that may spend nothing, unless it is free, and beyond the quota of the call.
+type guarded struct {
+	model.Generator
+	free bool
+}
+
+// ask asks the model within the limits of ctx.
+func (g *guarded) ask(ctx context.Context, ask func(context.Context, *model.Prompt) (*model.Answer, error), p *model.Prompt) (*model.Answer, error) {
+	done, err := enter(ctx, g.free)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := ask(ctx, p)
+	if answer != nil {
+		done(answer.Usage)
+	}
+	return answer, err
+}
 
 // Generate implements [model.Generator].
 func (g *guarded) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
-	if ctx.Value(unpaidKey{}) != nil {
-		return nil, errUnpaid
-	}
-	return g.Generator.Generate(ctx, p)
+	return g.ask(ctx, g.Generator.Generate, p)
 }
 
 // Compacts implements [model.Compactor].
@@ -350,10 +443,7 @@ func (g *guarded) Compact(ctx context.Context, p *model.Prompt) (*model.Answer, 
 	if !ok {
 		return nil, fmt.Errorf("model %s cannot compact: %w", g.Info().Name, core.ErrUnavailable)
 	}
-	if ctx.Value(unpaidKey{}) != nil {
-		return nil, errUnpaid
-	}
-	return c.Compact(ctx, p)
+	return g.ask(ctx, c.Compact, p)
 }
 
 // CheckKey implements [model.Checker].

@@ -34,7 +34,7 @@ type Report struct {
 	CondensationID string `json:"condensation_id,omitempty"`
 	// Later is why a provider wants to wait: nothing was condensed.
 	Later string `json:"later,omitempty"`
-	// States are what its providers left for the next one, by provider: see [Turn].
+	// States are the states of its providers for the next one: see [Turn].
 	States map[string][]byte `json:"-"`
 	// Originals is the file with the messages that the condensation hid or rewrote; empty if none was
 	// written.

@@ -236,17 +236,18 @@ func (s *setup) activate() {
 func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
 	var list []core.NamedProvider
 	for _, c := range p.set.Chain {
-		provider, err := s.provider(ctx, c, p.set.Model.Name)
+		opened, err := s.provider(ctx, c, p.set.Model.Name)
 		if err != nil {
 			return nil, err
 		}
+		provider := opened
 		if slices.Contains(p.skip, c.Name) {
 			provider = unasked{provider}
 		} else if p.free() {
 			provider = unpaid{provider, c.Plugin != ""}
 		}
 		list = append(list, core.NamedProvider{
-			Name: c.Name, Provider: provider, Timeout: c.Timeout, Abilities: s.abilities(c),
+			Name: c.Name, Provider: limited{provider, opened, c.Name, c.Limits}, Timeout: c.Timeout, Abilities: s.abilities(c),
 			Uncut:    c.Strategy != slidingwindow.Name,
 			Fallback: p.set.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/tree"
+	"github.com/condensehq/condense/model"
 )
 
 // The values of the setting originals.
@@ -77,6 +78,8 @@ type Provider struct {
 	// Withheld, if not empty, says that the provider must not be used because the file that
 	// declares it is not trusted. Strategy, Plugin and Env are empty then. See [Claims].
 	Withheld string `json:"withheld,omitempty"`
+	// Limits are the quota of language models in one call.
+	Limits model.Quota `json:"limits,omitzero"`
 	// Timeout is always positive.
 	Timeout time.Duration `json:"timeout"`
 	// Settings is a JSON object, {} if there are none.
@@ -327,6 +330,14 @@ func (c *Config) Provider(name string) (*Provider, error) {
 			p.Settings = slices.Clone(declared.Settings)
 		}
 		p.Origin = c.originOf(tree.Path{"providers", name})
+	}
+	if declared.Limits != nil {
+		p.Limits = *declared.Limits
+	}
+	if _, set := c.origins[tree.Path{"providers", name, "limits", "model_calls"}.ID()]; !set {
+		f, _ := fieldAt("provider.limits", "model_calls")
+		calls, _ := f.def().(int64)
+		p.Limits.ModelCalls = int(calls)
 	}
 	timeout, err := time.ParseDuration(either(declared.Timeout, standard))
 	if err != nil {

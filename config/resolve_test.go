@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/model"
 )
 
 const example = `auto: true
@@ -124,7 +125,7 @@ func TestPlugin(t *testing.T) {
 	dir := filepath.Dir(home)
 	want := config.Provider{
 		Name: "ours", Plugin: filepath.Join(dir, "ours", "run"), Folder: filepath.Join(dir, "ours"),
-		Env: []string{"OUR_KEY"}, Timeout: 3 * time.Second, Settings: []byte("{}"), SettingsDir: opts.Dir, Origin: got.Origin,
+		Env: []string{"OUR_KEY"}, Limits: model.Quota{ModelCalls: 64}, Timeout: 3 * time.Second, Settings: []byte("{}"), SettingsDir: opts.Dir, Origin: got.Origin,
 	}
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -268,10 +268,5 @@ func asks(m *Message) bool {
 
 // isMedia reports whether p is content of a message that is no text.
 func isMedia(p Part) bool {
-	switch p.(type) {
-	case Image, Opaque:
-		return true
-	case Text, ToolCall, ToolResult, Reasoning:
-	}
-	return false
+	return is[Image](p) || is[Opaque](p)
 }

@@ -92,10 +92,8 @@ func pairUp(messages []Message) *pairing {
 	n := 0
 	for i := range messages {
 		for _, part := range messages[i].Parts {
-			switch part.(type) {
-			case ToolCall, ToolResult:
+			if is[ToolCall](part) || is[ToolResult](part) {
 				n++
-			case Text, Image, Reasoning, Opaque:
 			}
 		}
 	}

@@ -44,6 +44,7 @@ type Request struct {
 	API   string
 	Model string // for which the conversation is, as the configuration names it; empty if unknown
 	Price Price  // of its tokens; zero if unknown
+	Quota Quota  // of language models, in this call; zero if unknown
 	Host  string // name and version of the host of a plugin; empty in a provider that is compiled in
 	// Conversation names the conversation, the same in every request about it, and says nothing else of it; empty if unknown.
 	Conversation string
@@ -79,6 +80,12 @@ type Price struct {
 	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
 	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
 	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
+}
+
+// A Quota limits the use of language models in one call to a provider. Zero is no limit.
+type Quota struct {
+	ModelCalls int     `json:"model_calls,omitempty" unit:"count" default:"64" example:"200" doc:"Requests to language models in one call. 0 is no limit."`
+	USD        float64 `json:"usd,omitempty" unit:"dollars" example:"1" doc:"US dollars for these requests: after that much is spent, no further one is made. 0 is no limit."`
 }
 
 // A Budget says how many tokens a conversation may have. All numbers are tokens by the

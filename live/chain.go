@@ -101,7 +101,7 @@ func (c *chained) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// An unheard sends a request whose history is not known, and notes the ID of its answer.
+// An unheard sends a request as it is, and listens to its answer: to note the ID, as its history is not known, or the windows of models.
 type unheard struct {
 	send   http.RoundTripper
 	listen func(*http.Response)

@@ -166,6 +166,7 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Ready: g.storeReady, Draining: g.draining.Load,
 	}
 	g.library = library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
+	g.library.Beside = s.Recall.Beside
 	g.mcp = g.newMCP()
 	g.current.Store(s)
 	g.stats.Since = s.Now()
@@ -260,7 +261,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.measure(&telemetry.Active, 1)
 	defer g.measure(&telemetry.Active, -1)
 	if s.limitsFor(t.who.Tenant).Bytes > 0 {
-		r.Body = tenant.Meter(r.Body, func(n int) { g.countBytes(t.who, n) })
+		r.Body = payload.Tap(r.Body, func(read []byte, _ error) { g.countBytes(t.who, len(read)) })
 	}
 	switch {
 	case t.mcp:
@@ -270,7 +271,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.api != "" && r.Method == http.MethodPost:
 		g.converse(out, r, s, &t)
 	case r.Method == http.MethodGet && t.upstream != nil && strings.HasSuffix(t.path, "/models"):
-		s.forward(out, r, &t, listening{g, t.upstream, t.who.Tenant})
+		s.forward(out, r, &t, listening(g, t.upstream, t.who.Tenant))
 	default:
 		s.forward(out, r, &t, nil)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// TestHiddenMessagesInAGateway: from the second epoch on, a provider reads what the epochs before left out: all of the client's own
+// TestHiddenMessagesInAGateway: from the second epoch on, a provider reads the messages that the epochs before left out: all of the client's own
 // conversation that is not in the view, and nothing of another one.
 func TestHiddenMessagesInAGateway(t *testing.T) {
 	t.Parallel()

@@ -2,12 +2,15 @@ package live
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/condensehq/condense/core/history"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -233,6 +236,9 @@ type Recall struct {
 	// Requests never get it if they have no tools, use the login of a plan, have such a tool already, or ask the vendor
 	// to store the answer.
 	Tool bool
+	// Beside yields conversations whose condensed views were made elsewhere, as by condense resume, latest first: handles and numbers
+	// in them lead there, for every client. It is meant for a gateway with one user. Nil: there are none.
+	Beside func() iter.Seq[*history.Journal]
 	// MaxSize is the most bytes, compressed, that the kept originals may take. Once it is reached, no more are kept,
 	// and condensed views get no handles. Default 1 GiB.
 	MaxSize int64

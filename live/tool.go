@@ -65,9 +65,9 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		switch {
 		case without: // the conversation began without the tool, and its cached prefix must not change
 			return nil
-		case began && (r.from.session == "" || len(known.Tools) == 0):
+		case began && r.from.session != "" && len(known.Tools) > 0: // the agent has shortened a history that had the tool
+		case began && !r.g.library.Continues(r.parsed.API, messages.Raw(r.parsed.Messages)): // else it begins with the view of another one
 			return nil
-		case began: // the agent has shortened a history that had the tool
 		case !r.s.Recall.Tool || r.s.Recall.Off || !r.mayHaveTool(ctx):
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -694,4 +696,58 @@ func TestNumbersAreTheSameEverywhere(t *testing.T) {
 			t.Errorf("%d results and %d calls", results, calls)
 		}
 	})
+}
+
+// The handles and numbers of a view that was made elsewhere, as by condense resume, lead to the conversation beside it, for the gateway's
+// own tool and at /mcp.
+func TestRecallBeside(t *testing.T) {
+	t.Parallel()
+	whole := history.New()
+	said := []core.Message{
+		{ID: "a", Role: core.RoleUser, Parts: []core.Part{core.Text("Read the log.")}},
+		{ID: "b", Role: core.RoleAssistant, Parts: []core.Part{core.Text("It has: the quokka lives at 7731.")}},
+		{ID: "c", Role: core.RoleUser, Parts: []core.Part{core.Text("Go on.")}},
+	}
+	for i := range said {
+		if err := whole.Append(said[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handle := core.Handle(said[1].Parts[0])
+	args := map[string]any{"what": "h:" + handle}
+	at := []upstream.Step{{Text: "I look.", Calls: []upstream.Call{wants(args)}}, {Text: "Found."}}
+	read := 0
+	p := newPlay(t, upstream.Options{Script: at}, upstream.Client{API: upstream.Chat, Model: "gpt-5.4", Session: "s"}, func(o *live.Options) {
+		withTool(o)
+		o.Recall.Beside = func() iter.Seq[*history.Journal] {
+			read++
+			return slices.Values([]*history.Journal{history.New(), whole})
+		}
+	})
+	if _, err := p.client.Say(t.Context(), "What does [… 1 line h:"+handle+"] say?"); err != nil {
+		t.Fatal(err)
+	}
+	if body := p.lastBody(); !bytes.Contains(body, []byte("the quokka lives at 7731.")) {
+		t.Errorf("the tool has not found it: %s", body)
+	}
+	// A conversation that goes on has the tool only if it begins with such a view.
+	for handle, want := range map[string]bool{handle: true, "0123456789": false} {
+		p.client.Session, p.client.History = "s-"+handle, []object{
+			first(p.client.API, "Read."), {"role": "assistant", "content": "[… 1 line h:" + handle + "]"}, first(p.client.API, "Go on."),
+		}
+		if _, _, err := p.client.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if has := bytes.Contains(p.lastBody(), []byte(`"name":"`+recallName+`"`)); has != want {
+			t.Errorf("after h:%s the tool is there: %v", handle, has)
+		}
+	}
+	texts, failed, _ := ask(t, p.server.URL+"/recall/"+secret+"/mcp", nil, "recall", args)
+	if failed || !strings.Contains(strings.Join(texts, ""), "the quokka lives at 7731.") {
+		t.Errorf("/mcp: %q", texts)
+	}
+	texts, failed, _ = ask(t, p.server.URL+"/recall/"+secret+"/mcp", nil, "recall", map[string]any{"what": "h:0123456789"})
+	if !failed || read < 3 {
+		t.Errorf("%d looks, and an unknown handle finds %q", read, texts)
+	}
 }

@@ -172,49 +172,31 @@ func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	return w
 }
 
-// A listening transport learns the windows from the list of models that a client asks its vendor for, while the list passes by.
-type listening struct {
-	g      *Gateway
-	to     *upstream.Upstream
-	tenant string // its account can have other windows
-}
-
-// RoundTrip sends r.
-func (l listening) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := l.to.RoundTrip(r)
-	if err == nil && res.StatusCode == http.StatusOK {
-		res.Body = &listing{ReadCloser: res.Body, to: l, encoding: res.Header.Get("Content-Encoding")}
-	}
-	return res, err
-}
-
-type listing struct {
-	io.ReadCloser
-	to       listening
-	encoding string
-	text     bytes.Buffer
-}
-
-// Read reads from the vendor.
-func (l *listing) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
-	if l.text.Len() <= maxPacked {
-		l.text.Write(p[:n])
-	}
-	if errors.Is(err, io.EOF) {
-		_ = l.to.g.safely("models", func() error { return l.to.learn(l.text.Bytes(), l.encoding) }) // of another form: it is no list
-		l.text.Reset()
-	}
-	return n, err
+// listening returns a transport that learns the windows from the list of models that a client asks its vendor for, while the list
+// passes by. The account of a tenant can have other windows.
+func listening(g *Gateway, to *upstream.Upstream, tenant string) http.RoundTripper {
+	return &unheard{to, func(res *http.Response) {
+		var text bytes.Buffer
+		encoding := res.Header.Get("Content-Encoding")
+		res.Body = payload.Tap(res.Body, func(read []byte, err error) {
+			if text.Len() <= maxPacked {
+				text.Write(read)
+			}
+			if errors.Is(err, io.EOF) {
+				of := windowKey{to.Base.String(), tenant}
+				_ = g.safely("models", func() error { return g.windows.learn(of, text.Bytes(), encoding) }) // of another form: it is no list
+				text.Reset()
+			}
+		})
+	}}
 }
 
 // learn remembers the windows of a list.
-func (l listening) learn(text []byte, encoding string) error {
+func (ws *windows) learn(of windowKey, text []byte, encoding string) error {
 	list, err := payload.Decode(text, encoding, maxPacked)
 	if err != nil || !json.Valid(list) {
 		return err
 	}
-	ws, of := &l.g.windows, windowKey{l.to.Base.String(), l.tenant}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.listed == nil {

@@ -54,6 +54,8 @@ var (
 	ErrTooLong = errors.New("the prompt is longer than the model's window")
 	// ErrNoText means that the model answered without text.
 	ErrNoText = errors.New("the model answered without text")
+	// ErrQuota means that the provider may not ask a model again in this call: see [core.Quota].
+	ErrQuota = errors.New("quota")
 )
 
 // A Prompt is a request to a model.
@@ -100,6 +102,9 @@ type Info struct {
 
 // A Price is in US dollars per million tokens.
 type Price = core.Price
+
+// A Quota limits the requests in one call to a provider.
+type Quota = core.Quota
 
 // A Tier is the price of a whole request whose input is longer than Above tokens.
 type Tier struct {

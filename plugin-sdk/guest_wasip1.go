@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -315,7 +314,7 @@ func codeOf(err error) int32 {
 func rescue() {
 	if v := recover(); v != nil {
 		stack := debug.Stack()
-		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, plain.Where(stack)))
+		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, byhand.Where(stack)))
 	}
 }
 

@@ -89,13 +89,7 @@ func (p *cfamily) prelude(i, n int) int {
 		case k == ';' || k == '}' || k == ')' || k == ']' || k == ',':
 			i++
 		case k == '@' && p.text(i+1) != "interface":
-			i += 2
-			for p.kind(i) == '.' && p.isWord(i+1) {
-				i += 2
-			}
-			if p.kind(i) == '(' {
-				i = p.after(i)
-			}
+			i = p.annotation(i)
 		case k == '[':
 			i = p.after(i)
 		case k == word && csAccess[p.text(i)] && p.kind(i+1) == ':' && !p.is(i+1, "::"):
@@ -151,13 +145,7 @@ func (p *cfamily) statement(i, n, depth int, class string) int {
 		case '@':
 			// An annotation between modifiers, or of a type.
 			if p.isWord(j+1) && p.text(j+1) != "interface" {
-				j += 2
-				for p.kind(j) == '.' && p.isWord(j+1) {
-					j += 2
-				}
-				if p.kind(j) == '(' {
-					j = p.after(j)
-				}
+				j = p.annotation(j)
 				continue
 			}
 			j++

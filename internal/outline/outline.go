@@ -189,6 +189,17 @@ func (p *parser) is(i int, s string) bool {
 	return true
 }
 
+// annotation returns the token after an annotation: @ and a name, perhaps with dots and arguments.
+func (p *parser) annotation(i int) int {
+	for i += 2; p.kind(i) == '.' && p.isWord(i+1); {
+		i += 2
+	}
+	if p.kind(i) == '(' {
+		i = p.after(i)
+	}
+	return i
+}
+
 func (p *parser) newline(i int) bool { return i >= len(p.toks) || p.toks[i].nl }
 
 // angle is the index after the type parameters or arguments that < at i opens, or 0 if

@@ -33,13 +33,7 @@ func (p *script) statements(i, n, depth, level int) {
 // decorators skips decorators at i.
 func (p *script) decorators(i int) int {
 	for p.kind(i) == '@' && p.isWord(i+1) {
-		i += 2
-		for p.kind(i) == '.' && p.isWord(i+1) {
-			i += 2
-		}
-		if p.kind(i) == '(' {
-			i = p.after(i)
-		}
+		i = p.annotation(i)
 	}
 	return i
 }

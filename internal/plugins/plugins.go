@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -156,6 +157,7 @@ func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv
 	}
 	opts := &supervise.Options{Logger: env.Logger}
 	opts.Client.Host, opts.Client.Model, opts.Client.Run, opts.Client.Embedder = host(), env.Model, env.Run, env.Embedder
+	opts.Client.Limits.ModelCalls = cmp.Or(p.Limits.ModelCalls, math.MaxInt32)
 	opts.Client.Models = func(req *core.Request) []wire.NamedModel {
 		var list []wire.NamedModel
 		for name, info := range env.Models(req) {

@@ -137,20 +137,12 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		if err != nil {
 			return nil, usage, err
 		}
-		var got [][]*float32
-		if err := json.Unmarshal([]byte(answer.Text), &got); err != nil || len(got) != len(part) {
-			return nil, usage, &Error{Kind: KindMalformed, Message: fmt.Sprintf("%d vectors for %d texts", len(got), len(part)), Err: err}
+		var got [][]float32
+		err = json.Unmarshal([]byte(answer.Text), &got)
+		if err != nil || len(got) != len(part) || strings.Contains(answer.Text, "null") { // as some servers write NaN
+			return nil, usage, &Error{Kind: KindMalformed, Message: fmt.Sprintf("no vectors of numbers for %d texts", len(part)), Err: err}
 		}
-		for _, v := range got {
-			if slices.Contains(v, nil) { // as some servers write what is no number
-				return nil, usage, &Error{Kind: KindMalformed, Message: "a vector has something else than numbers"}
-			}
-			vector := make([]float32, len(v))
-			for i, x := range v {
-				vector[i] = *x
-			}
-			vectors = append(vectors, vector)
-		}
+		vectors = append(vectors, got...)
 	}
 	return vectors, usage, nil
 }

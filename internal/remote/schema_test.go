@@ -23,10 +23,14 @@ func TestSchema(t *testing.T) {
 		vendor
 		want, refusal string
 	}{
-		{vendors[0], `"temperature":0.25,"output_config":{"format":{"type":"json_schema","schema":` + schema + `},"effort":"low"}`,
-			`{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: 'model-1' does not support output format."}}`},
-		{vendors[1], `"temperature":0.25,"reasoning_effort":"low","response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":` + schema + `}}`,
-			`{"error":{"message":"Unsupported value: 'temperature' does not support 0.25 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`},
+		{
+			vendors[0], `"temperature":0.25,"output_config":{"format":{"type":"json_schema","schema":` + schema + `},"effort":"low"}`,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"output_config.format: 'model-1' does not support output format."}}`,
+		},
+		{
+			vendors[1], `"temperature":0.25,"reasoning_effort":"low","response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":` + schema + `}}`,
+			`{"error":{"message":"Unsupported value: 'temperature' does not support 0.25 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := *prompt

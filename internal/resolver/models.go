@@ -96,20 +96,16 @@ func (r *Models) Embedder() (model.Embedder, error) {
 			return err != nil || !m.Embeddings
 		})
 	}
-	switch slices.Sort(names); len(names) {
-	case 0:
-		return nil, fmt.Errorf("no model of the configuration has embeddings: true: %w", errors.ErrUnsupported)
-	case 1:
-	default:
+	if slices.Sort(names); len(names) > 1 {
 		return nil, &UnavailableError{"embeddings: true is for one model; it is set for " + strings.Join(names, ", ")}
+	} else if len(names) == 0 {
+		return nil, fmt.Errorf("no model of the configuration has embeddings: true: %w", errors.ErrUnsupported)
 	}
 	g, err := r.Model("", names[0])
 	if e, can := g.(model.Embedder); can {
 		return e, err
-	} else if err == nil {
-		err = r.Check("", names[0]) // a model that is withheld says why
 	}
-	return nil, cmp.Or(err, fmt.Errorf("model %s: %w", names[0], errors.ErrUnsupported))
+	return nil, cmp.Or(err, r.Check("", names[0]), fmt.Errorf("model %s: %w", names[0], errors.ErrUnsupported))
 }
 
 // Check returns an error if [Models.Model] would return one, or if the key of the model is

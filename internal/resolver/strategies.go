@@ -41,18 +41,15 @@ func Names(reg *registry.Registry, opts config.Options) config.Options {
 	return opts
 }
 
-// A Runner lets a strategy shorten the messages of req that are not protected, for a provider that uses the answer, which is verified, as a
-// part of its own. The provider may be a module without files, so the strategy reads none. Errors of the provider's wrap
-// [core.ErrInvalidRequest].
-type Runner = func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
-	models func(name string) (model.Generator, error)) (*core.Result, error)
+// A lender returns the language model of a name.
+type lender = func(name string) (model.Generator, error)
 
-// RunnerOf returns a runner of strategies.
-func RunnerOf(reg *registry.Registry) Runner {
-	return func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage,
-		models func(name string) (model.Generator, error),
-	) (*core.Result, error) {
-		s, err := reg.Get(strategy)
+// RunnerOf returns a function that lets a strategy shorten the messages of req that are not protected, for a provider that uses the answer,
+// which is verified, as a part of its own. The provider may be a module without files, so the strategy reads none. Errors of the
+// provider's wrap [core.ErrInvalidRequest].
+func RunnerOf(reg *registry.Registry) func(context.Context, *core.Request, string, json.RawMessage, lender) (*core.Result, error) {
+	return func(ctx context.Context, req *core.Request, name string, settings json.RawMessage, models lender) (*core.Result, error) {
+		s, err := reg.Get(name)
 		var p core.CondensationProvider
 		if err == nil {
 			err = namesNoFile(settings)
@@ -71,7 +68,7 @@ func RunnerOf(reg *registry.Registry) Runner {
 		given.Dir, given.FilesRead, given.Abilities = "", nil, s.Abilities
 		res, err := p.Condense(ctx, given)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", strategy, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		check := *req
 		check.Abilities = s.Abilities

@@ -110,7 +110,8 @@ func byGateway(v []byte) bool {
 func byAnthropic(v []byte) bool {
 	inner := rawjson.Field(rawjson.Field(v, "error"), "error")
 	message := rawjson.Field(inner, "message")
-	return rawjson.Text(rawjson.Field(inner, "type")) == "invalid_request_error" && truthy(message) && anthropicOverflow().MatchString(unfold.Replace(toString(message)))
+	return rawjson.Text(rawjson.Field(inner, "type")) == "invalid_request_error" && truthy(message) &&
+		anthropicOverflow().MatchString(unfold.Replace(toString(message)))
 }
 
 // coalesce is a ?? b ?? … .

@@ -25,6 +25,9 @@ func toStart(req *core.Request) *condensepb.Start {
 		Model: byhand.Name(req.Model), Price: toPrice(req.Price),
 		Conversation: byhand.Name(req.Conversation), State: req.State, MayWait: req.MayWait,
 	}
+	if q := req.Quota; q != (core.Quota{}) {
+		s.Quota = &condensepb.Quota{ModelCalls: int64(q.ModelCalls), Usd: q.USD}
+	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, byhand.Bytes(f))
 	}

@@ -60,7 +60,7 @@ var generateCodes = []struct {
 }
 
 var (
-	errQuota   = errors.New("quota")
+	errQuota   = model.ErrQuota
 	errInvalid = errors.New("invalid")
 )
 
@@ -167,7 +167,7 @@ func (l *modelUse) reserve(input, output int) (int, error) {
 	defer l.mu.Unlock()
 	switch {
 	case l.asked >= limits.ModelCalls:
-		return 0, fmt.Errorf("%w: more than %d calls of models", errQuota, limits.ModelCalls)
+		return 0, fmt.Errorf("%w: more than %d requests to language models in one call: limits.model_calls of the provider", errQuota, limits.ModelCalls)
 	case input > l.input:
 		return 0, fmt.Errorf("%w: more than %d tokens for models to read", errQuota, limits.ModelInput)
 	case l.output <= 0:

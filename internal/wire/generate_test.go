@@ -218,7 +218,7 @@ func TestGenerateQuota(t *testing.T) {
 	}{
 		{name: "range", ask: []*pb.Generate{{Input: []*pb.GenerateInput{span("m1", "m3"), text("user", 1)}}}, wrote: 100},
 		{name: "less than the model can", ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}, MaxOutputTokens: 20}}, wrote: 20},
-		{name: "calls", limits: wire.Limits{ModelCalls: 1}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, code: quota, text: "more than 1 calls of models"},
+		{name: "calls", limits: wire.Limits{ModelCalls: 1}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, code: quota, text: "more than 1 requests to language models in one call: limits.model_calls of the provider"},
 		{name: "input", limits: wire.Limits{ModelInput: 50}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 100)}}}, code: quota, text: "more than 50 tokens for models to read"},
 		{name: "the conversation many times", limits: wire.Limits{ModelInput: 100}, ask: []*pb.Generate{{Input: slices.Repeat([]*pb.GenerateInput{span("m1", "m3")}, 10_000)}}, code: quota, text: "more than 100 tokens"},
 		{name: "output is what is left", limits: wire.Limits{ModelOutput: 15}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, wrote: 5},

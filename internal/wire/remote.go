@@ -145,7 +145,7 @@ func refusal(err error) error {
 		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}
 	for _, c := range generateCodes {
-		if c.code == refused.Code && c.code != condensepb.CallbackError_CODE_QUOTA && c.code != condensepb.CallbackError_CODE_INVALID {
+		if c.code == refused.Code && c.code != condensepb.CallbackError_CODE_INVALID {
 			return fmt.Errorf("%w: %w", c.err, err)
 		}
 	}

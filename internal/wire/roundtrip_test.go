@@ -53,7 +53,7 @@ func TestSame(t *testing.T) {
 		req.Abilities = everything
 		req.Host, req.Model, req.Price = "condense v1.2.3", "mod\xffel", core.Price{Input: r.Float64(), Output: 1, CacheRead: 2, CacheWrite: 3}
 		req.API, req.NoRecall = "responses", r.IntN(2) == 0
-		req.MayWait = r.IntN(2) == 0
+		req.MayWait, req.Quota = r.IntN(2) == 0, core.Quota{ModelCalls: 1 + r.IntN(9), USD: r.Float64()}
 		req.Conversation, req.State = "con\xffversation", []byte("st\xffate")
 		for f, v := range reflect.ValueOf(*req).Fields() {
 			if v.IsZero() && !slices.Contains([]string{"NoRecall", "MayWait", "Messages", "Typed", "Hidden", "States"}, f.Name) { // functions, and others' states, cannot cross

@@ -110,7 +110,7 @@ func (extractor) Embed(ctx context.Context, texts []string) ([][]float32, core.U
 		vectors[i] = make([]float32, dimensions)
 		for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			h := fnv.New32a()
-			h.Write([]byte(word)) //nolint:errcheck // it never fails
+			_, _ = h.Write([]byte(word))
 			vectors[i][h.Sum32()%dimensions]++
 		}
 	}

@@ -61,6 +61,13 @@ func TestConversation(t *testing.T) {
 			t.Errorf("%d messages are %s, want %d", got, state, want)
 		}
 	}
+	// What went and what stands for it are beside each other, when a stretch is opened.
+	tb.do(t, chromedp.Focus(chromedp.CSS(".stretches details summary")), chromedp.KeyEvent("\r"))
+	until[bool](t, tb, `document.querySelectorAll(".stretches .messages").length === 2`)
+	if got := evaluate[[]int](t, tb, `[...document.querySelectorAll(".stretches .messages")].map((l) => l.children.length)`); got[0] != 29 || got[1] != 2 {
+		t.Errorf("%d messages went and %d stand for them, want 29 and 2", got[0], got[1])
+	}
+	tb.do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector(".stretches details").open = false; document.querySelector(".stretches .versions").replaceChildren(); void 0`))
 	until[bool](t, tb, `document.querySelector("#timeline-figure svg") !== null`)
 	tb.do(t, chromedp.Focus(chromedp.CSS(".messages > li.rewritten summary")), chromedp.KeyEvent("\r"))
 	text := until[string](t, tb, `[...document.querySelectorAll(".messages > li.rewritten pre")].map((p) => p.textContent).join("|")`)

@@ -58,7 +58,7 @@ var products = []struct{ name, folders, foreign string }{
 		"measuring", "internal/testkit bench test tools examples", // tests, and modules of their own
 		"github.com/aws/aws-sdk-go-v2 github.com/bufbuild/protocompile github.com/cloudwego/eino github.com/coder/websocket " +
 			"github.com/google/go-cmp github.com/google/uuid github.com/klauspost/compress github.com/modelcontextprotocol/go-sdk " +
-			"golang.org/x/sys golang.org/x/tools google.golang.org/protobuf example.com/condense-redact",
+			"golang.org/x/sys golang.org/x/tools google.golang.org/protobuf example.com/condense-redact example.com/condense-peers",
 	},
 }
 
@@ -70,7 +70,7 @@ var closer = map[string]string{
 	// It opens nothing.
 	"config": "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret " +
 		"internal/size internal/trust",
-	"plugin-sdk": "core model registry internal/wire internal/wire/byhand", // what authors import stays small
+	"plugin-sdk": "core model registry internal/plain internal/wire internal/wire/byhand", // what authors import stays small
 	// What others' programs import is what they may import themselves.
 	"adapters":               ". core core/history transcript",
 	"adapters/internal/play": ". adapters config core tokens",

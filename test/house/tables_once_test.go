@@ -23,6 +23,7 @@ var elsewhere = map[string]string{
 	"internal/lab/score/artefacts.go":                "the second implementation, compared below",
 	"internal/lab/canary/":                           "plants what no provider may look for by its list",
 	"cmd/condense/internal/hook/shape.go":            "where the text is in the results of one agent's tools",
+	"examples/peers/episodes.go":                     "another module, which cannot import them",
 	"providers/native/extras.go command":             "Roo Code's own expression, longer names included",
 	"internal/live/store/postgres.go search_path":    "a setting of PostgreSQL",
 	"internal/value/plan.go task_list":               "the list in a call, not its tool",

@@ -41,12 +41,14 @@ func TestOwnTests(t *testing.T) {
 	each(t, func(t *testing.T, l *language) { l.runTests(t, l.example.dir(t)) })
 }
 
-// TestEmbed runs the tests of the example that asks for embeddings.
+// TestEmbed runs the tests of the examples that ask for embeddings, and that keep a state.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages {
 		if l.name == "python" {
-			l.runTests(t, l.folder("embed", map[string]string{".": filepath.Join(examples, "embed")}).dir(t))
+			for _, name := range []string{"embed", "account"} {
+				l.runTests(t, l.folder(name, map[string]string{".": filepath.Join(examples, name)}).dir(t))
+			}
 		}
 	}
 }

@@ -36,11 +36,10 @@ func TestProviderAsksTheHost(t *testing.T) {
 		models, wrong string
 		is            error
 	}{
-		"one":     {models: near},
-		"none":    {wrong: "no model of the configuration has embeddings: true", is: errors.ErrUnsupported},
-		"several": {models: near + `, other: {api: openai, model: m, embeddings: true}`, wrong: "it is set for near, other", is: core.ErrUnavailable},
-		"an API without": {models: `near: {api: anthropic, model: m, base_url: "` + server.URL + `", embeddings: true}`, wrong: "has no embeddings",
-			is: errors.ErrUnsupported},
+		"one":            {models: near},
+		"none":           {wrong: "no model of the configuration has embeddings: true", is: errors.ErrUnsupported},
+		"several":        {models: near + `, other: {api: openai, model: m, embeddings: true}`, wrong: "it is set for near, other", is: core.ErrUnavailable},
+		"an API without": {models: `near: {api: anthropic, model: m, base_url: "` + server.URL + `", embeddings: true}`, wrong: "has no embeddings", is: errors.ErrUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

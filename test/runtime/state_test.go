@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -175,8 +177,8 @@ func TestProviderMayWait(t *testing.T) {
 	}
 }
 
-// The keys for messages, results, age and share of results make a small conversation due, and once it is condensed only what came since
-// counts.
+// The keys for messages, results, age and share of results make a small conversation due, and once it is condensed only later messages
+// count.
 func TestWhen(t *testing.T) {
 	long := strings.Repeat("word ", 100)
 	turn := func(i int) []core.Message {
@@ -216,10 +218,73 @@ func TestWhen(t *testing.T) {
 		}
 		most := 4 // every tenth turn
 		if key == policy.ReasonAge {
-			most = 40 // what comes is old already
+			most = 40 // new messages are old already
 		}
 		if acted < 3 || acted > most {
 			t.Errorf("%s: acted %d times, at %v", key, acted, at)
+		}
+	}
+}
+
+// A curious strategy asks a model until that fails, and returns the error.
+type curious struct {
+	told  core.Quota
+	asked int
+}
+
+func (a *curious) strategy() registry.Strategy {
+	return registry.Define("asking", "Asks.", func() struct{} { return struct{}{} }, func(_ context.Context, _ struct{}, env registry.Env) (core.CondensationProvider, error) {
+		m, err := env.Model("ours")
+		return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
+			a.told, a.asked = req.Quota, 0
+			for range 200 {
+				if _, err := m.Generate(ctx, &model.Prompt{Messages: req.Messages[:1]}); err != nil {
+					return nil, err
+				}
+				a.asked++
+			}
+			return &core.Result{Messages: req.Messages}, nil
+		}), err
+	})
+}
+
+// A costly model costs a quarter of a dollar for each answer.
+type costly struct{}
+
+func (costly) Info() model.Info { return model.Info{Name: "ours", Window: 10_000} }
+
+func (costly) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
+	return &model.Answer{Text: "Yes.", Usage: core.Usage{Calls: 1, USD: 0.25}}, nil
+}
+
+// A provider that is compiled in is told its quota and keeps it in each call: the error names the key. Without the key it is 64 requests.
+func TestQuotaOfAProvider(t *testing.T) {
+	for _, tt := range []struct {
+		limits *core.Quota
+		told   core.Quota
+		asked  int
+		reason string
+	}{
+		{nil, core.Quota{ModelCalls: 64}, 64, "quota: more than 64 requests to language models in one call: providers.asking.limits.model_calls"},
+		{&core.Quota{ModelCalls: 3}, core.Quota{ModelCalls: 3}, 3, "quota: more than 3 requests to language models in one call: providers.asking.limits.model_calls"},
+		{&core.Quota{USD: 1}, core.Quota{ModelCalls: 64, USD: 1}, 4, "quota: $1.00 are spent in one call: providers.asking.limits.usd"},
+	} {
+		var p curious
+		h := start(t, &condense.Options{
+			Strategies: []registry.Strategy{p.strategy()}, Models: map[string]model.Generator{"ours": costly{}}, Values: &config.Values{
+				Tuning: config.Tuning{Chain: []string{"asking"}}, Providers: map[string]config.ProviderValues{"asking": {Strategy: "asking", Limits: tt.limits}},
+			},
+		})
+		c := condense.NewConversation()
+		grow(t, c)
+		for range 2 { // each call has its own
+			r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual})
+			if r == nil {
+				t.Fatal(err)
+			}
+			if a := r.Attempts[0]; p.told != tt.told || p.asked != tt.asked || a.Reason != tt.reason || !errors.Is(a.Err, model.ErrQuota) {
+				t.Errorf("%+v: told %+v, asked %d times, then %q, %v; want %+v, %d, %q", tt.limits, p.told, p.asked, a.Reason, a.Err, tt.told, tt.asked, tt.reason)
+			}
 		}
 	}
 }

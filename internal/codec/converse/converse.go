@@ -75,25 +75,17 @@ func read(data []byte, f *codec.File) error {
 	if err := request.ReadArray(f, data, "messages", decode); err != nil {
 		return err
 	}
-	for k, v := range rawjson.Fields(data) {
-		switch string(k) {
-		case "system":
-			var texts []core.Part
-			for b := range rawjson.Elements(v) {
-				if text := rawjson.Field(b, textBlock); rawjson.IsString(text) {
-					texts = append(texts, core.Text(rawjson.Text(text)))
-				}
-			}
-			f.System = blocks.Join(texts)
-		case "toolConfig":
-			if tools := rawjson.Field(v, "tools"); rawjson.IsArray(tools) {
-				f.Tools = slices.Clip(tools)
-			}
-		case "modelId":
-			f.Model = rawjson.Text(v)
-		case "inferenceConfig":
-			f.MaxOutput = rawjson.Int(rawjson.Field(v, "maxTokens"))
+	var system, tools, id, inference []byte
+	rawjson.Pick(data, []string{"system", "toolConfig", "modelId", "inferenceConfig"}, &system, &tools, &id, &inference)
+	var texts []core.Part
+	for b := range rawjson.Elements(system) {
+		if text := rawjson.Field(b, textBlock); rawjson.IsString(text) {
+			texts = append(texts, core.Text(rawjson.Text(text)))
 		}
+	}
+	f.System, f.Model, f.MaxOutput = blocks.Join(texts), rawjson.Text(id), rawjson.Int(rawjson.Field(inference, "maxTokens"))
+	if tools = rawjson.Field(tools, "tools"); rawjson.IsArray(tools) {
+		f.Tools = slices.Clip(tools)
 	}
 	return nil
 }

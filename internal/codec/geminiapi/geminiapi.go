@@ -53,23 +53,17 @@ func read(data []byte, f *codec.File) error {
 	if err := request.ReadArray(f, data, "contents", one); err != nil {
 		return err
 	}
-	for k, v := range rawjson.Fields(data) {
-		switch string(k) {
-		case "systemInstruction", "system_instruction":
-			var texts []core.Part
-			for p := range rawjson.Elements(rawjson.Field(v, "parts")) {
-				texts = append(texts, core.Text(rawjson.Text(rawjson.Field(p, "text"))))
-			}
-			f.System = blocks.Join(texts)
-		case "tools":
-			if !rawjson.IsNull(v) {
-				f.Tools = slices.Clip(v)
-			}
-		case "model":
-			f.Model = strings.TrimPrefix(rawjson.Text(v), "models/")
-		case "generationConfig", "generation_config":
-			f.MaxOutput = rawjson.Int(either(v, "maxOutputTokens", "max_output_tokens"))
-		}
+	var system, tools, name, options []byte
+	rawjson.Pick(data, []string{"systemInstruction", "system_instruction", "tools", "model", "generationConfig", "generation_config"},
+		&system, &system, &tools, &name, &options, &options)
+	var texts []core.Part
+	for p := range rawjson.Elements(rawjson.Field(system, "parts")) {
+		texts = append(texts, core.Text(rawjson.Text(rawjson.Field(p, "text"))))
+	}
+	f.System, f.Model = blocks.Join(texts), strings.TrimPrefix(rawjson.Text(name), "models/")
+	f.MaxOutput = rawjson.Int(either(options, "maxOutputTokens", "max_output_tokens"))
+	if tools != nil && !rawjson.IsNull(tools) {
+		f.Tools = slices.Clip(tools)
 	}
 	return nil
 }

@@ -123,19 +123,11 @@ func read(data []byte, f *codec.File) error {
 	if err != nil {
 		return err
 	}
-	for k, v := range rawjson.Fields(data) {
-		switch string(k) {
-		case "instructions":
-			f.System = textOf(v)
-		case "tools":
-			if !rawjson.IsNull(v) {
-				f.Tools = slices.Clip(v)
-			}
-		case "model":
-			f.Model = rawjson.Text(v)
-		case "max_output_tokens":
-			f.MaxOutput = rawjson.Int(v)
-		}
+	var system, tools, name, most []byte
+	rawjson.Pick(data, []string{"instructions", "tools", "model", "max_output_tokens"}, &system, &tools, &name, &most)
+	f.System, f.Model, f.MaxOutput = textOf(system), rawjson.Text(name), rawjson.Int(most)
+	if tools != nil && !rawjson.IsNull(tools) {
+		f.Tools = slices.Clip(tools)
 	}
 	return nil
 }

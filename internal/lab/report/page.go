@@ -35,6 +35,7 @@ type page struct {
 	Canaries   []canaryTable
 	Evidence   []evidenceRow
 	Golds      []string // budgets of Evidence
+	Notes      []string // on the measures in which the best strategies are worse, each once
 	Planted    bool     // there is nothing but canaries
 	Gold       bool     // there is nothing but conversations with gold evidence
 	Priced     bool     // some strategy called a model
@@ -70,6 +71,13 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 		b.measures[r.Measures[i].Name] = &r.Measures[i]
 	}
 	p.Modes = b.modes()
+	for i := range r.Verdicts {
+		for _, why := range r.Verdicts[i].Explained() {
+			if !slices.Contains(p.Notes, why) {
+				p.Notes = append(p.Notes, why)
+			}
+		}
+	}
 	for i := range r.Tables {
 		s := b.scope(&r.Tables[i])
 		p.Scopes = append(p.Scopes, s)
@@ -121,6 +129,7 @@ type name struct {
 	Name, About string
 	Bound       bool // only for reference
 	Unfit       bool
+	Below       []string // budgets at which it keeps less than lines chosen at random
 }
 
 func (b *builder) name(strategy string, bound bool) name {
@@ -146,7 +155,6 @@ type verdict struct {
 	// Disagreement says that the two yardsticks name different strategies.
 	Disagreement string
 	Worse        string // in which measures the best strategy is worse
-	Why          []string
 	AtSize       []string
 	// Names are the strategies that the table of all verdicts shows, More is the number of others.
 	Names []string
@@ -176,7 +184,7 @@ const maxNames = 2
 
 func newVerdict(v *lab.Verdict) verdict {
 	const none = "no difference shown"
-	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Disagreement: v.Disagreement, Worse: v.WorseIn(), Why: v.Explained(), AtSize: v.AtSize}
+	out := verdict{Budget: v.Budget, Shown: v.Shown, Word: none, Text: strings.TrimPrefix(v.Text, none+" "), Disagreement: v.Disagreement, Worse: v.WorseIn(), AtSize: v.AtSize}
 	switch {
 	case v.Shown:
 		out.Word = "better"
@@ -268,10 +276,26 @@ func (b *builder) modes() []*modeCard {
 			}
 			c.Rows = append(c.Rows, row)
 		}
+		below(c)
 		slices.SortStableFunc(c.Rows, func(x, y modeRow) int { return cmp.Compare(meanOf(y.Cells), meanOf(x.Cells)) })
 		out = append(out, c)
 	}
 	return out
+}
+
+// below marks the strategies that keep less of what was needed later than lines chosen at random.
+func below(c *modeCard) {
+	at := slices.IndexFunc(c.Rows, func(r modeRow) bool { return r.Name == lab.Random })
+	if at < 0 {
+		return
+	}
+	for i := range c.Rows {
+		for k, budget := range c.Budgets {
+			if own, random := c.Rows[i].Cells[k], c.Rows[at].Cells[k]; own.Defined && random.Defined && own.Mean < random.Mean {
+				c.Rows[i].Below = append(c.Rows[i].Below, budget)
+			}
+		}
+	}
 }
 
 func meanOf(cells []cell) float64 {

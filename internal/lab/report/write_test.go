@@ -332,6 +332,34 @@ func TestFiveVerdicts(t *testing.T) {
 	}
 }
 
+// The conclusion comes first; a note on a measure is told once, however many verdicts it belongs to; a strategy that keeps less than random
+// lines is marked, and only where it does.
+func TestConclusionNotesAndMarks(t *testing.T) {
+	r := newReport()
+	r.Conclusion = "budget 25%: mine keeps most <b>of all</b>."
+	const note = "counts the user's sentences only word for word"
+	for _, budget := range []string{"25%", "50%"} {
+		r.Verdicts = append(r.Verdicts, lab.Verdict{Budget: budget, Mode: r.Modes[0], Best: "mine", Shown: true, Losses: []lab.Loss{{Measure: lab.MeasureUser, To: lab.KeepLast, Why: note}}})
+	}
+	r.Strategies = append(r.Strategies, lab.StrategyInfo{Name: lab.Random, Bound: true})
+	for i, random := range []float64{0.5, 0.1} { // all modes, and the mode
+		line := r.Tables[i].Lines[0]
+		line.Strategy, line.Values = lab.Random, map[string]lab.Estimate{lab.MeasurePanel: {Mean: random, Sessions: 3}}
+		r.Tables[i].Lines = append(r.Tables[i].Lines, line)
+	}
+	page := write(t, r, nil, nil)
+	_, after, _ := strings.Cut(page, `<p class="conclusion">`)
+	if got, _, _ := strings.Cut(after, "</p>"); html.UnescapeString(got) != r.Conclusion || strings.Contains(got, "<") || !strings.Contains(after, `<p class="lead">`) {
+		t.Errorf("the conclusion is %q", got)
+	}
+	if n := strings.Count(page, html.EscapeString(note)); n != 1 {
+		t.Errorf("the note is there %d times", n)
+	}
+	if n := strings.Count(page, "below random lines at 25%"); n != 1 {
+		t.Errorf("%d marks, want those of mine over all modes", n)
+	}
+}
+
 // An empty report is a page too, as after a run that was stopped at once.
 func TestEmpty(t *testing.T) {
 	page := write(t, &lab.Report{Format: lab.ReportFormat, Partial: true, Measures: lab.Measures()}, nil, nil)

@@ -250,7 +250,8 @@ func Subscription(h http.Header) bool {
 		return true
 	}
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && (strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-"))
+	return strings.EqualFold(scheme, "Bearer") &&
+		(strings.HasPrefix(token, "sk-ant-oat") || strings.Contains(h.Get("Anthropic-Beta"), "oauth-"))
 }
 
 // A Side is why a request is no turn of a conversation.

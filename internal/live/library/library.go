@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -253,6 +254,8 @@ type Library struct {
 	recalled func(key store.Key, id string, pieces []recall.Piece, bytes int) // called after each recall
 	title    func(ctx context.Context, key store.Key, id string) string       // of a record's conversation
 	damaged  func(error)                                                      // called when originals cannot be read
+	// Beside, if not nil, yields conversations whose views were made elsewhere for the only reader: their handles and numbers lead there.
+	Beside func() iter.Seq[*history.Journal]
 }
 
 // New returns a library of the originals in a store.
@@ -268,7 +271,7 @@ func (l *Library) Memory(ctx context.Context, reader, session string) (*mcpserve
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, ErrNothing
+		return l.unstored(reader)
 	}
 	r := &found[0]
 	k, err := l.kept(ctx, r.Key, r.Set)
@@ -388,8 +391,19 @@ func (l *Library) Find(ctx context.Context, key store.Key, set string, r recall.
 	return k.named(r)
 }
 
-// FindAnywhere resolves a ref in all conversations of a reader; nil if none has it.
+// FindAnywhere resolves a ref in all conversations of a reader, and in those beside; nil if none has it.
 func (l *Library) FindAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
+	pieces, err := l.findStored(ctx, reader, r)
+	if pieces == nil && err == nil {
+		l.beside(func(c *recall.Conversation) bool {
+			pieces = c.Named(r)
+			return pieces != nil
+		})
+	}
+	return pieces, err
+}
+
+func (l *Library) findStored(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
 	if reader == "" {
 		return nil, nil
 	}

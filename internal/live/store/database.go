@@ -85,7 +85,9 @@ func (s *database) list(ctx context.Context, where string, args ...any) ([]Recor
 	return s.read(ctx, statementTimeout, "NULL", (*Record).checkHead, where, args...)
 }
 
-func (s *database) read(ctx context.Context, limit time.Duration, data string, check func(*Record, []byte), where string, args ...any) ([]Record, error) {
+func (s *database) read(
+	ctx context.Context, limit time.Duration, data string, check func(*Record, []byte), where string, args ...any,
+) ([]Record, error) {
 	var found []Record
 	err := s.do(ctx, "read", limit, func(ctx context.Context) error {
 		found = nil

@@ -145,7 +145,8 @@ func (s *database) migrate(ctx context.Context, schema string) error {
 	}
 	if !exists {
 		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+first); err != nil {
-			return fmt.Errorf("schema %s: %w: let an administrator make one that belongs to the user, or grant the right to CREATE in the database", first, err)
+			return fmt.Errorf("schema %s: %w: let an administrator make one that belongs to the user, or grant the right to CREATE in the database",
+				first, err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, postgresSQL); err != nil {

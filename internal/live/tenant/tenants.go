@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"sync"
 	"time"
@@ -171,18 +170,6 @@ func (u *usage) today(now time.Time) spent {
 	return spent{day, u.spent.Cost + others.Cost, u.spent.Epochs + others.Epochs}
 }
 
-// A metered body counts its bytes as they are read.
-type metered struct {
-	io.ReadCloser
-	count func(n int)
-}
-
-func (m *metered) Read(p []byte) (int, error) {
-	n, err := m.ReadCloser.Read(p)
-	m.count(n)
-	return n, err
-}
-
 // Received counts n bytes of a request.
 func (t *Tenants) Received(name string, l Limits, now time.Time, n int) {
 	t.mu.Lock()
@@ -298,6 +285,3 @@ func (t *Tenants) save(ctx context.Context, in store.Store, r *store.Record, now
 	}
 	return err
 }
-
-// Meter returns body so that count is called with the number of bytes of each read.
-func Meter(body io.ReadCloser, count func(n int)) io.ReadCloser { return &metered{body, count} }

@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -36,31 +34,26 @@ var embedding = remote.Vendor{
 			return e
 		}
 		var m struct {
-			Data  []vector `json:"data"`
-			Usage *usage   `json:"usage"`
+			Data []struct {
+				Index     int             `json:"index"`
+				Embedding json.RawMessage `json:"embedding"`
+			} `json:"data"`
+			Usage *usage `json:"usage"`
 		}
-		if err := json.Unmarshal(data, &m); err != nil {
-			return err
-		}
-		slices.SortStableFunc(m.Data, func(a, b vector) int { return cmp.Compare(a.Index, b.Index) })
-		var vectors [][]byte
-		for i, d := range m.Data {
-			if !rawjson.IsArray(d.Embedding) {
-				return fmt.Errorf("number %d of data is no vector", i)
+		err := json.Unmarshal(data, &m)
+		vectors := make([][]byte, len(m.Data))
+		for _, d := range m.Data {
+			if d.Index < 0 || d.Index >= len(vectors) || !rawjson.IsArray(d.Embedding) {
+				return fmt.Errorf("number %d of data is no vector", d.Index)
 			}
-			vectors = append(vectors, d.Embedding)
+			vectors[d.Index] = d.Embedding
 		}
-		if len(vectors) == 0 {
-			return fmt.Errorf("no data in %.100q", data)
+		if err != nil {
+			return err
 		}
 		r.Text.Write(rawjson.Array(vectors))
 		meter(r, m.Usage)
 		r.Ended, r.Done = true, true
 		return nil
 	},
-}
-
-type vector struct {
-	Index     int             `json:"index"`
-	Embedding json.RawMessage `json:"embedding"`
 }

@@ -58,6 +58,15 @@ func DecodeStart(data []byte) (*Start, error) {
 			req.State = f.Value
 		case 23:
 			req.MayWait = f.N != 0
+		case 24:
+			return Each(f.Value, func(f *Field) error {
+				if f.Num == 1 {
+					req.Quota.ModelCalls = int(f.N)
+				} else if f.Num == 2 {
+					req.Quota.USD = math.Float64frombits(f.N)
+				}
+				return nil
+			})
 		}
 		return nil
 	})

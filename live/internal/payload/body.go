@@ -341,3 +341,21 @@ func WriteJSON(w http.ResponseWriter, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
 }
+
+// A tapped body is heard as it is read.
+type tapped struct {
+	io.ReadCloser
+	heard func(read []byte, err error)
+}
+
+// Read reads from the body.
+func (t *tapped) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	t.heard(p[:n], err)
+	return n, err
+}
+
+// Tap returns body so that heard is called with the bytes and the error of each read.
+func Tap(body io.ReadCloser, heard func(read []byte, err error)) io.ReadCloser {
+	return &tapped{body, heard}
+}

@@ -48,7 +48,7 @@ def rehearse(strategy, messages, settings=None, start=None, cancelled=None, gene
     call = Call(host.requests(), host.receive, (cancelled or threading.Event()).is_set)
     strategy.condense(call, values)
     call.done()
-    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, call.state, host.later)
+    return Rehearsal(host.result(), host.logs, host.progress, host.usage, host.steps, host.state, host.later)
 
 
 def count(parts):
@@ -88,6 +88,7 @@ class _Host:
         self.logs = []
         self.progress = []
         self.usage = None
+        self.state = b""
         self.later = ""
         self.steps = []
         self._messages = messages
@@ -125,6 +126,7 @@ class _Host:
         elif kind == "done":
             self.usage = response.done.usage
             self.steps = list(response.done.steps)
+            self.state = response.done.state
             self.later = response.done.later
         else:
             raise ValueError(f"a {kind} is too large for a rehearsal")

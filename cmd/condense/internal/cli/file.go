@@ -28,7 +28,7 @@ type File struct {
 func OpenFile(path string, mode fs.FileMode) (*File, error) {
 	target, err := resolve(path)
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", path, cause(err))
+		return nil, fmt.Errorf("write %s: %w", path, Cause(err))
 	}
 	f := &File{path: path, target: target, mode: mode.Perm() &^ 0o111}
 	info, err := os.Stat(target)
@@ -86,7 +86,7 @@ func (f *File) Write(data []byte) error {
 		err = os.Rename(tmp.Name(), f.target)
 	}
 	if err != nil {
-		return f.fault(errors.Join(cause(err), cause(os.Remove(tmp.Name()))))
+		return f.fault(errors.Join(Cause(err), Cause(os.Remove(tmp.Name()))))
 	}
 	return f.named(disk.SyncDir(filepath.Dir(f.target)))
 }
@@ -130,7 +130,7 @@ func (f *File) inherit(tmp *os.File) error {
 		return nil
 	}
 	if err := keepOwner(tmp, f.old); err != nil {
-		return fmt.Errorf("it belongs to another user, and its owner cannot be kept (%w); name another file", cause(err))
+		return fmt.Errorf("it belongs to another user, and its owner cannot be kept (%w); name another file", Cause(err))
 	}
 	return tmp.Chmod(f.old.Mode().Perm())
 }
@@ -143,10 +143,10 @@ func (f *File) named(err error) error {
 }
 
 // fault is an error about the file as given, instead of the temporary one.
-func (f *File) fault(err error) error { return fmt.Errorf("write %s: %w", f.path, cause(err)) }
+func (f *File) fault(err error) error { return fmt.Errorf("write %s: %w", f.path, Cause(err)) }
 
 // cause is err without the name of a file.
-func cause(err error) error {
+func Cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
 	switch {

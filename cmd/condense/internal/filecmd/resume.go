@@ -242,7 +242,7 @@ func (r *resumption) write(ctx context.Context, d *transcript.Document, w *whole
 	}
 	term.Printf(r.Stderr, "%s\n", done)
 	if promised && !quiet {
-		term.Printf(r.Stderr, "its numbers: condense recall %s m12; for %s itself, the MCP server: condense mcp --agent %s\n", path, to.Title, to.Name)
+		term.Printf(r.Stderr, "its numbers: condense recall %s m12; %s itself recalls under condense wrap, or by the MCP server: condense mcp --agent %s\n", path, to.Title, to.Name)
 	}
 	term.Printf(r.Stdout, "%s\n", r.command(id))
 	return nil

@@ -377,7 +377,7 @@ func (r *runFlags) write(a *cli.App, reportTo *cli.Output, request string, resul
 			case promised:
 				err = r.whole.keep(r.file.Document.Journal, r.file.Out)
 			default: // the conversation that was in this file before
-				_ = os.Remove(wholePath(r.file.Out)) // there is none, most often
+				_ = os.Remove(sessions.Whole(r.file.Out)) // there is none, most often
 			}
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/recall"
@@ -24,11 +24,9 @@ type whole struct {
 	ids     map[string]string // in journal, of messages of the session; nil if it is the session's own
 }
 
-func wholePath(session string) string { return filepath.Join(originalsDir(session), "whole.jsonl") }
-
 // wholeOf returns the conversation of a session in a file: the kept one and what was said since, or else the session itself.
 func wholeOf(path string, session *history.Journal) (*whole, error) {
-	data, err := os.ReadFile(wholePath(path))
+	data, err := os.ReadFile(sessions.Whole(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &whole{journal: session}, nil
 	}
@@ -37,7 +35,7 @@ func wholeOf(path string, session *history.Journal) (*whole, error) {
 	}
 	w := &whole{ids: map[string]string{}}
 	if w.journal, _, err = history.Decode(bytes.NewReader(data)); err != nil {
-		return nil, fmt.Errorf("%s: %w", wholePath(path), err)
+		return nil, fmt.Errorf("%s: %w", sessions.Whole(path), err)
 	}
 	rewrites := map[string][]form{}
 	for _, c := range w.journal.Condensations() {
@@ -144,5 +142,5 @@ func (w *whole) keep(session *history.Journal, path string) error {
 	if err := errors.Join(history.Encode(&b, w.journal), os.MkdirAll(originalsDir(path), 0o700)); err != nil {
 		return err
 	}
-	return cli.WriteFile(wholePath(path), b.Bytes(), cli.PrivateMode)
+	return cli.WriteFile(sessions.Whole(path), b.Bytes(), cli.PrivateMode)
 }

@@ -82,7 +82,10 @@ func (d *dev) watch(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		next, err := takeSnapshot(ctx, d.source.root, d.trace, files)
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if files == nil || next.differs(files) {
@@ -125,11 +128,10 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	process, err := d.trial(path).Open()
+	plugin, err := d.trial(path).Open()
 	if err != nil {
 		return err
 	}
-	plugin := &heardPlugin{Process: process}
 	defer func() { err = errors.Join(err, plugin.Close()) }()
 	what, err := plugin.Describe(ctx)
 	if err != nil {
@@ -141,7 +143,8 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	}
 	first, _, _ := strings.Cut(what.Doc, ".")
 	term.Printf(d.app.Stdout, "%s: %s\n%s\n", what.Name, first, about)
-	chain, err := d.chain(ctx, what.Name, plugin)
+	heard := &heardPlugin{Plugin: plugin}
+	chain, err := d.chain(ctx, what.Name, heard)
 	if err != nil {
 		return err
 	}
@@ -154,8 +157,8 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 		if at.Err != nil {
 			printFaults(d.app.Stdout, at.Err)
 		}
-		if i == 0 && d.diff && plugin.answer != nil {
-			printEdits(d.app.Stdout, req, plugin.answer)
+		if i == 0 && d.diff && heard.answer != nil {
+			printEdits(d.app.Stdout, req, heard.answer)
 		}
 	}
 	switch condensed.Attempts[0].Outcome {

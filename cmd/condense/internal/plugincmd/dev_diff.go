@@ -9,89 +9,73 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plain"
-	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/size"
 )
 
 // A heardPlugin is a plugin whose last answer is known.
 type heardPlugin struct {
-	*supervise.Process
+	judge.Plugin
 
 	answer *core.Result
 }
 
 // Condense implements [core.CondensationProvider].
 func (h *heardPlugin) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	res, err := h.Process.Condense(ctx, req)
+	res, err := h.Plugin.Condense(ctx, req)
 	h.answer = res
 	return res, err
 }
 
-// What printEdits shows at most: edits of an answer, and lines of an edit.
+// The most lines that printEdits shows, in all and of an edit.
 const (
-	maxEdits     = 40
+	maxDiff      = 150
 	maxEditLines = 4
 )
 
-// printEdits prints what an answer does to the messages of a request, and the lines that texts lose and get.
+// printEdits prints the changes of an answer to the messages of a request, and the lines that texts lose and get.
 func printEdits(w io.Writer, req *core.Request, res *core.Result) {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	lines := func(sign rune, all []string) {
+		all = slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
+		for i, line := range all[:min(len(all), maxEditLines+1)] {
+			if i == maxEditLines {
+				line = fmt.Sprintf("… %s more", size.Plural(len(all)-i, "line"))
+			}
+			say("  %c %s", sign, plain.First(line, 100))
+		}
+	}
 	tokens := func(m *core.Message) string { return size.Group(core.MessageTokens(req.Counter, *m)) }
-	left := maxEdits
-	edit := func(format string, args ...any) bool {
-		if left--; left >= 0 {
-			term.Printf(w, "    "+format+"\n", args...)
-		}
-		return left >= 0
-	}
-	kept := map[string]bool{}
-	for i := range res.Messages {
-		kept[res.Messages[i].ID] = true
-	}
-	before := 0 // messages of the request that were passed
-	pass := func(id string) *core.Message {
-		for ; before < len(req.Messages); before++ {
-			m := &req.Messages[before]
-			if m.ID == id {
-				before++
-				return m
-			}
-			if !kept[m.ID] && edit("hidden     %s %s, %s tokens", m.ID, m.Role, tokens(m)) {
-				printLines(w, '-', strings.Split(textOf(m.Parts), "\n")[:1])
-			}
-		}
-		return nil
-	}
+	after, kept := "the beginning", map[string]*core.Message{}
 	for i := range res.Messages {
 		m := &res.Messages[i]
-		if m.ID == "" {
-			if edit("new        %s, %s tokens", m.Role, tokens(m)) {
-				printLines(w, '+', strings.Split(textOf(m.Parts), "\n"))
-			}
+		if kept[m.ID] = m; m.ID != "" {
+			after = m.ID
 			continue
 		}
-		was := pass(m.ID)
-		if was != nil && !core.EqualParts(was.Parts, m.Parts) && edit("rewritten  %s %s, %s -> %s tokens", m.ID, m.Role, tokens(was), tokens(m)) {
+		say("new        after %s: %s, %s tokens", after, m.Role, tokens(m))
+		lines('+', strings.Split(textOf(m.Parts), "\n"))
+	}
+	for i := range req.Messages {
+		was := &req.Messages[i]
+		switch m := kept[was.ID]; {
+		case m == nil:
+			say("hidden     %s %s, %s tokens", was.ID, was.Role, tokens(was))
+			lines('-', strings.Split(textOf(was.Parts), "\n")[:1])
+		case !core.EqualParts(was.Parts, m.Parts):
+			say("rewritten  %s %s, %s -> %s tokens", m.ID, m.Role, tokens(was), tokens(m))
 			gone, added := changedLines(textOf(was.Parts), textOf(m.Parts))
-			printLines(w, '-', gone)
-			printLines(w, '+', added)
+			lines('-', gone)
+			lines('+', added)
 		}
 	}
-	pass("")
-	if left < 0 {
-		term.Printf(w, "    and %s\n", size.Plural(-left, "more edit"))
+	if more := len(out) - maxDiff; more > 0 {
+		out = append(out[:maxDiff], fmt.Sprintf("… %s more", size.Plural(more, "line")))
 	}
-}
-
-// printLines prints the first lines of a text, and how many follow.
-func printLines(w io.Writer, sign rune, lines []string) {
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
-	for i, line := range lines {
-		if i == maxEditLines {
-			term.Printf(w, "      %c … %s more\n", sign, size.Plural(len(lines)-i, "line"))
-			return
-		}
-		term.Printf(w, "      %c %s\n", sign, plain.First(line, 100))
+	for _, line := range out {
+		term.Printf(w, "    %s\n", line)
 	}
 }
 

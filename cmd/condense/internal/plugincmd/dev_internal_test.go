@@ -65,9 +65,13 @@ func TestSnapshotIgnoresWhatIsNoChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
-	defer func(was *os.File) { os.Stdout = was }(os.Stdout)
-	os.Stdout = out
+	defer func(was *os.File) {
+		os.Stdout = was //nolint:reassign // see below
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+	}(os.Stdout)
+	os.Stdout = out //nolint:reassign // what dev prints goes into its folder
 	before, err := takeSnapshot(t.Context(), dir, "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 		if err != nil {
 			return err
 		}
-		defer host.Close() //nolint:errcheck // everything is measured
+		defer host.Close()
 	}
 	if j.model != "" {
 		opts.MaxUSD, opts.Repeat = j.asked.MaxUSD, 1

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -73,12 +72,6 @@ func sdkFiles(l templateLang) (map[string][]byte, error) {
 	return files, err
 }
 
-// copies are the SDKs that plugins have copies of, and the protocol, which a plugin in another language may have alone.
-func copies() []templateLang {
-	all := slices.Collect(maps.Values(templateLangs))
-	return append(all, templateLang{protocol: "condense.proto"}, templateLang{protocol: "condense/v1/condense.proto"})
-}
-
 // sdkSums returns the record of files.
 func sdkSums(files map[string][]byte) []byte {
 	var b bytes.Buffer
@@ -96,7 +89,9 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 	}
 	defer root.Close() //nolint:errcheck // each file was closed
 	want := map[string][]byte{}
-	for _, l := range copies() {
+	// A plugin in another language may have a copy of the protocol alone.
+	alone := []templateLang{{protocol: "condense.proto"}, {protocol: "condense/v1/condense.proto"}}
+	for _, l := range slices.AppendSeq(alone, maps.Values(templateLangs)) {
 		files, err := sdkFiles(l)
 		if err != nil {
 			return nil, err
@@ -123,10 +118,9 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 	}
 	slices.Sort(names)
 	var edited []string
-	var todo []func() error
 	for _, name := range names {
 		is, err := root.ReadFile(name)
-		missing, file := errors.Is(err, fs.ErrNotExist), filepath.FromSlash(name)
+		missing := errors.Is(err, fs.ErrNotExist)
 		switch {
 		case err != nil && !missing:
 			return nil, err
@@ -135,14 +129,8 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 		case !missing && !bytes.Contains(record, sdkSums(map[string][]byte{name: is})):
 			edited = append(edited, name)
 		}
-		if want[name] == nil {
-			changes = append(changes, "removed  "+name)
-			todo = append(todo, func() error { return root.Remove(file) })
-			continue
-		}
 		gone, added := changedLines(string(is), string(want[name]))
-		changes = append(changes, fmt.Sprintf("updated  %s  +%d -%d", name, len(added), len(gone)))
-		todo = append(todo, func() error { return root.WriteFile(file, want[name], 0o644) })
+		changes = append(changes, fmt.Sprintf("%s  +%d -%d", name, len(added), len(gone)))
 	}
 	switch {
 	case check:
@@ -150,8 +138,14 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 	case len(edited) > 0 && !force:
 		return nil, fmt.Errorf("not as they were copied: %s; keep your changes elsewhere, --force overwrites them", strings.Join(edited, ", "))
 	}
-	for _, do := range append(todo, func() error { return root.WriteFile(sdkRecord, sdkSums(want), 0o644) }) {
-		if err := do(); err != nil {
+	want[sdkRecord] = sdkSums(want)
+	for _, name := range append(names, sdkRecord) {
+		if want[name] != nil {
+			err = root.WriteFile(name, want[name], 0o644)
+		} else if err = root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -160,22 +154,18 @@ func updateSDK(dir string, check, force bool) (changes []string, err error) {
 
 // changedLines returns the lines of one text that the other lacks, and the other way round.
 func changedLines(before, after string) (gone, added []string) {
-	count := map[string]int{}
-	for line := range strings.Lines(before) {
-		count[strings.TrimRight(line, "\n")]++
-	}
-	for line := range strings.Lines(after) {
-		line = strings.TrimRight(line, "\n")
-		if count[line]--; count[line] < 0 {
-			added = append(added, line)
+	minus := func(text, other string) (left []string) {
+		count := map[string]int{}
+		for line := range strings.Lines(other) {
+			count[strings.TrimSuffix(line, "\n")]++
 		}
-	}
-	for line := range strings.Lines(before) {
-		line = strings.TrimRight(line, "\n")
-		if count[line] > 0 {
-			count[line]--
-			gone = append(gone, line)
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			if count[line]--; count[line] < 0 {
+				left = append(left, line)
+			}
 		}
+		return left
 	}
-	return gone, added
+	return minus(before, after), minus(after, before)
 }

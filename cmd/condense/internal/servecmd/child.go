@@ -1,9 +1,7 @@
 package servecmd
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
@@ -21,12 +19,4 @@ func streams(a *cli.App) ([]*os.File, error) {
 		files = append(files, f)
 	}
 	return files, nil
-}
-
-// cause is err without the name of the file.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

@@ -26,7 +26,7 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	defer signal.Stop(received)
 	child, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: files})
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", program, cause(err))
+		return 0, fmt.Errorf("start %s: %w", program, cli.Cause(err))
 	}
 	state, err := child.Wait()
 	if err != nil {

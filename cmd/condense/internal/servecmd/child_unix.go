@@ -41,7 +41,7 @@ func runChild(program string, argv, env []string, a *cli.App) (int, error) {
 	defer undo()
 	child, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: files, Sys: attr})
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", program, cause(err))
+		return 0, fmt.Errorf("start %s: %w", program, cli.Cause(err))
 	}
 	ended := make(chan struct{})
 	forwarded := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/awssign"
 	"github.com/condensehq/condense/internal/live/agents"
@@ -46,6 +47,11 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	}
 	if g.knows != nil { // the agent is started in this folder
 		opts.Agent = g.knows.of
+		for _, a := range sessions.Agents() {
+			if a.Name == g.knows.agent.Command {
+				opts.Recall.Beside = a.Wholes
+			}
+		}
 		if opts.Folder, err = os.Getwd(); err != nil {
 			return nil, err
 		}

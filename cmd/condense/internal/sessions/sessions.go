@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/rawjson"
 )
@@ -153,6 +155,25 @@ func (a *Agent) Recent() (all []*Session, folder string, err error) {
 	all, folder, err = a.list()
 	slices.SortStableFunc(all, func(x, y *Session) int { return y.Modified.Compare(x.Modified) })
 	return all, folder, err
+}
+
+// Whole returns the file beside a session that has the whole conversation, if the session's own begins with a condensed view.
+func Whole(path string) string { return filepath.Join(path+".history", "whole.jsonl") }
+
+// Wholes yields the conversations beside the agent's sessions, the latest first. One that cannot be read is left out.
+func (a *Agent) Wholes() iter.Seq[*history.Journal] {
+	return func(yield func(*history.Journal) bool) {
+		all, _, _ := a.Recent()
+		for _, s := range all {
+			data, err := os.ReadFile(Whole(s.Path))
+			if err != nil {
+				continue
+			}
+			if j, _, err := history.Decode(bytes.NewReader(data)); err == nil && !yield(j) {
+				return
+			}
+		}
+	}
 }
 
 // list returns the sessions in files, described only if that is how they are recognized, and their folder. The error may be about

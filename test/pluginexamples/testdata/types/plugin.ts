@@ -35,6 +35,10 @@ async function condense(call: Call, { recent }: Readonly<Config>): Promise<void>
   } catch (err) {
     if (!(err instanceof HostError) || err.code !== 'CODE_UNAVAILABLE') throw err
   }
+  const { edit } = await call.run('smart', { settings: { preset: 'lossless' }, target: call.start.budget.target })
+  call.edit(edit)
+  const [vector] = await call.embed(['a', ...(await call.hidden()).map((m) => m.id)])
+  if (call.start.may_wait && vector.length === 0) call.later('a task is half done')
   call.step({ name: 'hide', changed: 1, saved: { tool_result: 10 } })
   // @ts-expect-error there is no such method
   call.hid('m1')

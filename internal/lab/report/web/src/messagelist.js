@@ -84,11 +84,56 @@ export function messageList(items, needs, options = {}) {
   return [
     h("h2", {}, "Outcome by message"),
     strip,
+    ...beforeAfter(items, options),
     ...(needs.length > 0 ? needLists(needs, jump) : []),
     h("h2", {}, "Messages"),
     h("div", { class: "tools" }, filters, toggle),
     list,
     more,
+  ];
+}
+
+// beforeAfter tells the conversation as it was and as it is sent: a stretch that changed has what went on one side, and what stands for it on
+// the other. Stretches are drawn when they are opened.
+function beforeAfter(items, options) {
+  const stretches = [];
+  for (const i of items) {
+    const kept = i.state === "kept";
+    if (stretches.at(-1)?.kept !== kept) stretches.push({ kept, items: [] });
+    stretches.at(-1).items.push(i);
+  }
+  if (!stretches.some((s) => !s.kept)) return [];
+  const sum = (l, of) => l.reduce((n, i) => n + of(i), 0);
+  const was = (l) => sum(l, (i) => (i.at < 0 ? 0 : i.before)), is = (l) => sum(l, (i) => (i.state === "hidden" ? 0 : i.tokens));
+  const most = Math.max(1, was(items));
+  const bar = (words, n, of) => {
+    const row = h("div", { class: "weighed" }, h("span", { class: "words" }, words), h("span", { class: "track", "aria-hidden": "true" }, states.filter((s) => of[s.name]).map((s) => {
+      const piece = h("span", { class: s.name });
+      piece.style.width = `${(100 * of[s.name]) / most}%`;
+      return piece;
+    })), h("strong", {}, `${thousands(n)} tokens`));
+    return row;
+  };
+  const by = (size) => Object.fromEntries(states.map((s) => [s.name, size(items.filter((i) => i.state === s.name))]));
+  const range = (l) => {
+    const at = l.filter((i) => i.at >= 0).map((i) => i.at + 1);
+    return at.length === 0 ? "Inserted" : at[0] === at.at(-1) ? `Message ${at[0]}` : `Messages ${at[0]}–${at.at(-1)}`;
+  };
+  const side = (title, l, none) => h("section", {}, h("h3", {}, title, h("span", { class: "count" }, plural(l.length, "message"))), l.length ? h("ol", { class: "messages" }, l.map((i) => message(i, options))) : h("p", { class: "faint" }, none));
+  const stretch = (s) => {
+    if (s.kept) return h("li", { class: "same" }, `${range(s.items)} ${s.items.length === 1 ? "stays as it is" : "stay as they are"}: ${thousands(is(s.items))} tokens`);
+    const body = h("div", { class: "versions" });
+    const details = h("details", {
+      ontoggle: () => {
+        if (details.open && body.childElementCount === 0) body.append(side("What went", s.items.filter((i) => i.state === "hidden"), "Nothing."), side("What stands for it", s.items.filter((i) => i.state !== "hidden"), "Nothing: they are left out."));
+      },
+    }, h("summary", {}, `${range(s.items)}: ${thousands(was(s.items))} tokens → `, h("strong", {}, thousands(is(s.items)))), body);
+    return h("li", {}, details);
+  };
+  return [
+    h("h2", {}, "Before and after"),
+    h("div", { class: "scale" }, bar("Before", was(items), by(was)), bar("After", is(items), by(is))),
+    h("ol", { class: "stretches" }, stretches.map(stretch)),
   ];
 }
 

@@ -1,0 +1,10 @@
+// The condense-clear-tool-uses command is a strategy of package peers as a plugin.
+package main
+
+import (
+	peers "example.com/condense-peers"
+
+	pluginsdk "github.com/condensehq/condense/plugin-sdk"
+)
+
+func main() { pluginsdk.Main(peers.ClearToolUses()) }
