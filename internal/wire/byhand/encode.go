@@ -158,6 +158,7 @@ func AppendPart(b []byte, p core.Part) []byte {
 // kindOf returns the field of a part, other than a text, that p is written to, and the texts in its fields from 1 on; 0 if p is no part.
 func kindOf(p core.Part) (num protowire.Number, texts [3]string) {
 	switch p := p.(type) {
+	case core.Text:
 	case core.ToolCall:
 		return numPartCall, [...]string{Name(p.ID), Name(p.Name), p.Args}
 	case core.ToolResult:
