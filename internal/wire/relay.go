@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -98,7 +97,7 @@ type GuestCall struct {
 
 // Condense passes a call to the guest, and its answer to the host. It returns when the call has ended, whatever the guest does.
 func (r *Relay) Condense(stream serverStream) error {
-	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
+	c := newServerCall(stream)
 	defer c.end()
 	g := &GuestCall{call: c}
 	if err := g.receive(); err != nil {
@@ -155,7 +154,7 @@ func (g *GuestCall) receive() error {
 			return nil
 		})
 		if err != nil {
-			return status.Error(codes.InvalidArgument, valid(err.Error()))
+			return invalid(err)
 		}
 		g.Messages = append(g.Messages, run...)
 	}
