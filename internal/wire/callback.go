@@ -211,7 +211,7 @@ func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) 
 // maxLine is in bytes.
 const maxLine = 8 << 10
 
-// levels are the levels at which a plugin may log.
+// levels are the levels at which a plugin may log; another is info, which is zero.
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // logLevel returns the lowest level that the host's log records.
@@ -248,11 +248,7 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 		}
 		attrs = append(attrs, slog.String(text([]byte(f.GetKey())), text(f.GetValue())))
 	}
-	level, ok := levels[l.GetLevel()]
-	if !ok {
-		level = slog.LevelInfo
-	}
-	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // the message is the plugin's
+	c.client.opts.Logger.LogAttrs(ctx, levels[l.GetLevel()], message, attrs...) //nolint:sloglint // the message is the plugin's
 }
 
 // line returns a text of the plugin as one line of at most the given number of bytes.

@@ -121,19 +121,27 @@ func (s *Server) panicked(ctx context.Context, v any) error {
 	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, plain.Where(stack))))
 }
 
-// history receives the request. The host sends nothing else before it is complete.
-func (c *serverCall) history(s *Server) (*core.Request, error) {
+// begin receives the start of a call, and returns its encoding too.
+func (c *serverCall) begin() (start *condensepb.Start, data []byte, err error) {
 	_, env, err := c.next()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	start := env.GetStart()
-	if start == nil {
-		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
+	if start = env.GetStart(); start == nil {
+		return nil, nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
-	data, err := proto.Marshal(start)
+	c.level = levels[start.GetLogLevel()]
+	if data, err = proto.Marshal(start); err != nil {
+		err = status.Error(codes.Internal, valid(err.Error()))
+	}
+	return start, data, err
+}
+
+// history receives the request. The host sends nothing else before it is complete.
+func (c *serverCall) history(s *Server) (*core.Request, error) {
+	start, data, err := c.begin()
 	if err != nil {
-		return nil, status.Error(codes.Internal, valid(err.Error()))
+		return nil, err
 	}
 	begun, err := byhand.DecodeStart(data)
 	if err != nil {
@@ -143,10 +151,6 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	c.estimate, c.callbacks = start.GetEstimate(), start.GetCallbacks()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
-	c.level = slog.LevelInfo
-	if l, ok := levels[begun.LogLevel]; ok {
-		c.level = l
-	}
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
 	for int64(len(req.Messages)) < start.GetMessageCount() {
 		run, _, err := c.next()
