@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Error is one fault of a configuration.
@@ -45,20 +47,12 @@ func (e *Error) Error() string {
 type Errors []*Error
 
 func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, err := range e {
-		lines[i] = err.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(plain.Each(e, (*Error).Error), "\n")
 }
 
 // Unwrap returns each fault.
 func (e Errors) Unwrap() []error {
-	errs := make([]error, len(e))
-	for i, err := range e {
-		errs[i] = err
-	}
-	return errs
+	return plain.Each(e, func(err *Error) error { return err })
 }
 
 // ordered returns e sorted by position and without duplicates, nil if it is empty.

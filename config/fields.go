@@ -306,11 +306,7 @@ func fieldsOf(p place, values map[string]any) []field {
 }
 
 func keysAt(p place) []string {
-	var keys []string
-	for _, f := range fieldsAt(p) {
-		keys = append(keys, f.key)
-	}
-	return keys
+	return plain.Each(fieldsAt(p), func(f field) string { return f.key })
 }
 
 // sections are the keys of the top level that hold named objects.

@@ -9,6 +9,7 @@ import (
 
 	kmaps "github.com/knadh/koanf/maps"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
@@ -215,10 +216,7 @@ func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 	case 0:
 		return nil, s.noMatch(v.key, merged)
 	}
-	keys := make([]string, len(found))
-	for i, m := range found {
-		keys[i] = m.path.String()
-	}
+	keys := plain.Each(found, func(m keyMatch) string { return m.path.String() })
 	return nil, &fault{problem: "ambiguous: could be " + strings.Join(keys, " or "), allowed: "set it in a file"}
 }
 
