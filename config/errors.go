@@ -22,24 +22,18 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Origin.String())
-	b.WriteString(": ")
+	text := e.Origin.String() + ": "
 	if e.Key != "" {
-		b.WriteString(e.Key)
-		b.WriteString(": ")
+		text += e.Key + ": "
 	}
-	b.WriteString(e.Problem)
+	text += e.Problem
 	if e.Allowed != "" {
-		b.WriteString("; ")
-		b.WriteString(e.Allowed)
+		text += "; " + e.Allowed
 	}
 	if e.Suggestion != "" {
-		b.WriteString("; did you mean ")
-		b.WriteString(strconv.Quote(e.Suggestion))
-		b.WriteByte('?')
+		text += "; did you mean " + strconv.Quote(e.Suggestion) + "?"
 	}
-	return b.String()
+	return text
 }
 
 // Errors are all faults of a configuration, in order of file and line. They unwrap to each

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,7 +158,7 @@ func fieldOf(at place, s registry.Setting) field {
 	f.standard, f.has = s.Tag.Lookup("default")
 	switch f.kind { //nolint:exhaustive // the others have no limit
 	case kindTokens, kindBytes, kindCount, kindDollars:
-		f.max = either(f.max, maxTokens)
+		f.max = cmp.Or(f.max, maxTokens)
 	case kindObject:
 		if f.of == "" && at == atTop {
 			f.of = place(f.key)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -239,7 +240,7 @@ func (s spelling) noMatch(key string, merged map[string]any) *fault {
 		}
 		names, _ := merged[section].(map[string]any)
 		f.problem = "no setting of a " + string(of) + " that exists"
-		f.allowed = section + ": " + either(listed(sortedKeys(names)), "there are none")
+		f.allowed = section + ": " + cmp.Or(listed(sortedKeys(names)), "there are none")
 	}
 	return f
 }
