@@ -219,8 +219,5 @@ func writeReplayCSV(w io.Writer, r *lab.ReplayReport) error {
 		}
 		rows = append(rows, append(row, number(p.Had), number(p.User), strconv.Itoa(p.Repeats), strconv.Itoa(p.Gone), p.Error))
 	}
-	if err := c.WriteAll(rows); err != nil {
-		return err
-	}
-	return c.Error()
+	return c.WriteAll(rows)
 }
