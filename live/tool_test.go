@@ -396,7 +396,7 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 		"none in Chat":          {"/v1/chat/completions", nil, body(func(o object) { chat(o); o["tool_choice"] = "none" }), false},
 		"a format in a conversation": {"/v1/messages", nil, body(func(o object) {
 			o["output_config"] = object{"format": object{"type": "json_schema"}}
-			o["messages"] = append(o["messages"].([]any), object{"role": "user", "content": "Now."})
+			o["messages"] = []any{object{"role": "user", "content": "Hello."}, object{"role": "user", "content": "Now."}}
 		}), false},
 		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret, "User-Agent": "claude-cli/2.1.332 (external, cli)"}, body(func(object) {}), false},
 		"counting":                    {"/v1/messages/count_tokens", nil, body(func(object) {}), false},

@@ -168,6 +168,7 @@ func kindOf(p core.Part) (num protowire.Number, texts [3]string) {
 		return numPartReasoning, [...]string{p.Text, p.Signature, p.Encrypted}
 	case core.Opaque:
 		return numPartOpaque, [...]string{Name(p.Kind), p.JSON, ""}
+	case core.Text: // has no fields of its own
 	}
 	return 0, texts
 }
