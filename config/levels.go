@@ -1,12 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
 
 	"github.com/condensehq/condense/core/policy"
-
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -69,7 +69,7 @@ func (c *Config) line(id lineID) *line {
 		levels = append(levels, level{label: "preset " + preset.name, values: preset.values, origin: Origin{Kind: FromPreset, Name: preset.name}})
 	}
 	l = c.newLine(rest, levels...)
-	l.rule = either(rest.rule, preset.rule)
+	l.rule = cmp.Or(rest.rule, preset.rule)
 	c.lines.of[id] = l
 	return l
 }
