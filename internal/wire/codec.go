@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -160,7 +159,7 @@ func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
 func (a *assembler) open() bool { return a.data != nil }
 
 // valid returns s as valid UTF-8, for texts that only users read.
-func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+func valid(s string) string { return byhand.Valid(s) }
 
 const (
 	// maxEntries is how many messages and list entries one envelope may hold. Two bytes can

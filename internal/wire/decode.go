@@ -64,26 +64,6 @@ const (
 	maxStepMS    = 1e3 * 3600 * 24 * 365
 )
 
-func toSteps(steps []core.Step) []*condensepb.Step {
-	var out []*condensepb.Step
-	for i := range steps[:min(len(steps), maxSteps)] {
-		s := &steps[i]
-		p := &condensepb.Step{
-			Name: valid(s.Name), Looked: int64(s.Looked), Changed: int64(s.Changed),
-			TokensBefore: int64(s.TokensBefore), TokensAfter: int64(s.TokensAfter),
-			Ms: float64(s.Duration) / float64(time.Millisecond), Note: []byte(s.Note),
-		}
-		for kind, n := range s.Saved {
-			if p.Saved == nil {
-				p.Saved = map[string]int64{}
-			}
-			p.Saved[valid(kind)] = int64(n)
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
 // fromSteps returns the steps that a plugin reports, safe to print. An impossible time counts
 // as none.
 func fromSteps(steps []*condensepb.Step) []core.Step {

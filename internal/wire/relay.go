@@ -61,11 +61,7 @@ func (r *Relay) Configure(ctx context.Context, req *condensepb.ConfigureRequest)
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	res := &condensepb.ConfigureResponse{}
-	for _, p := range found {
-		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
-	}
-	return res, nil
+	return refused(found)
 }
 
 // ParseProblems decodes a ConfigureResponse.

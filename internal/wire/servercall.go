@@ -148,7 +148,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
 	}
-	s.models.Store(&begun.Models)
+	s.models.Store(begun.Models)
 	c.estimate, c.callbacks = start.GetEstimate(), start.GetCallbacks()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
@@ -353,7 +353,15 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err != nil {
 		return toStatus(err)
 	}
+	var steps []*condensepb.Step
+	for i := range res.Steps[:min(len(res.Steps), maxSteps)] {
+		step := &condensepb.Step{}
+		if err := proto.Unmarshal(byhand.EncodeStep(&res.Steps[i]), step); err != nil {
+			return toStatus(err)
+		}
+		steps = append(steps, step)
+	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps), State: res.State, Later: valid(res.Later)},
+		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
 }

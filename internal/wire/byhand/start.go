@@ -41,7 +41,7 @@ func DecodeStart(data []byte) (*Start, error) {
 			s.Messages = int64(f.N)
 		case 2:
 			b := &req.Budget
-			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &b.Window, 2: &b.Reserve, 3: &b.Overhead, 4: &b.Limit, 5: &b.Target})
+			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &b.Window, 2: &b.Reserve, 3: &b.Overhead, 4: &b.Limit, 5: &b.Target}, nil)
 		case 8:
 			path, err := f.Text()
 			req.FilesRead = append(req.FilesRead, path)
@@ -59,28 +59,22 @@ func DecodeStart(data []byte) (*Start, error) {
 		case 23:
 			req.MayWait = f.N != 0
 		case 24:
-			return Each(f.Value, func(f *Field) error {
-				switch int(f.Num) {
-				case 1:
-					req.Quota.ModelCalls = int(f.N)
-				case 2:
-					req.Quota.USD = math.Float64frombits(f.N)
-				}
-				return nil
-			})
+			q := &req.Quota
+			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &q.ModelCalls}, map[protowire.Number]*float64{2: &q.USD})
 		}
 		return nil
 	})
 }
 
 func decodeModel(data []byte) (m model.Info, err error) {
-	if err := decodeNumbers(data, map[protowire.Number]*int{2: &m.Window, 3: &m.MaxOutput}); err != nil {
-		return m, err
-	}
 	return m, Each(data, func(f *Field) (err error) {
 		switch int(f.Num) {
 		case 1:
 			m.Name, err = f.Text()
+		case 2:
+			m.Window = int(f.N)
+		case 3:
+			m.MaxOutput = int(f.N)
 		case 4:
 			m.Images = f.N != 0
 		case 5:
@@ -91,34 +85,23 @@ func decodeModel(data []byte) (m model.Info, err error) {
 }
 
 func decodePrice(data []byte, p *core.Price) error {
-	fields := map[protowire.Number]*float64{1: &p.Input, 2: &p.Output, 3: &p.CacheRead, 4: &p.CacheWrite}
-	return Each(data, func(f *Field) error {
-		if price := fields[f.Num]; price != nil {
-			*price = math.Float64frombits(f.N)
-		}
-		return nil
-	})
+	return decodeNumbers(data, nil, map[protowire.Number]*float64{1: &p.Input, 2: &p.Output, 3: &p.CacheRead, 4: &p.CacheWrite})
 }
 
 // DecodeUsage decodes a Usage.
 func DecodeUsage(data []byte) (u core.Usage, err error) {
 	numbers := map[protowire.Number]*int{1: &u.Calls, 2: &u.InputTokens, 3: &u.OutputTokens, 4: &u.CachedTokens, 6: &u.Unpriced}
-	if err := decodeNumbers(data, numbers); err != nil {
-		return u, err
-	}
-	return u, Each(data, func(f *Field) error {
-		if f.Num == 5 {
-			u.USD = math.Float64frombits(f.N)
-		}
-		return nil
-	})
+	err = decodeNumbers(data, numbers, map[protowire.Number]*float64{5: &u.USD})
+	return u, err
 }
 
 // decodeNumbers stores the fields with these numbers.
-func decodeNumbers(data []byte, to map[protowire.Number]*int) error {
+func decodeNumbers(data []byte, whole map[protowire.Number]*int, floats map[protowire.Number]*float64) error {
 	return Each(data, func(f *Field) error {
-		if n := to[f.Num]; n != nil {
+		if n := whole[f.Num]; n != nil {
 			*n = int(f.N)
+		} else if v := floats[f.Num]; v != nil {
+			*v = math.Float64frombits(f.N)
 		}
 		return nil
 	})
