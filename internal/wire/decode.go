@@ -1,10 +1,13 @@
 package wire
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/byhand"
@@ -86,4 +89,18 @@ func fromSteps(steps []*condensepb.Step) []core.Step {
 		out = append(out, s)
 	}
 	return out
+}
+
+// fromParts returns received parts.
+func fromParts(parts []*condensepb.Part) ([]core.Part, error) {
+	for i, p := range parts {
+		if p.GetKind() == nil {
+			return nil, fmt.Errorf("part %d is of a kind that this host does not know", i)
+		}
+	}
+	data, err := proto.Marshal(&condensepb.Content{Parts: parts})
+	if err != nil {
+		return nil, err
+	}
+	return byhand.DecodeParts(data)
 }

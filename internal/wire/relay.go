@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -88,7 +87,6 @@ func asStatus(err error) error {
 type GuestCall struct {
 	Start    []byte // encoded
 	Messages []byte // an encoded Messages
-	Level    slog.Level
 
 	call *serverCall
 
@@ -98,7 +96,7 @@ type GuestCall struct {
 
 // Condense passes a call to the guest, and its answer to the host. It returns when the call has ended, whatever the guest does.
 func (r *Relay) Condense(stream serverStream) error {
-	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
+	c := newServerCall(stream)
 	defer c.end()
 	g := &GuestCall{call: c}
 	if err := g.receive(); err != nil {
@@ -129,20 +127,11 @@ func (r *Relay) Condense(stream serverStream) error {
 
 // receive receives the request. The host sends nothing else before it is complete.
 func (g *GuestCall) receive() error {
-	_, env, err := g.call.next()
+	start, data, err := g.call.begin()
 	if err != nil {
 		return err
 	}
-	start := env.GetStart()
-	if start == nil {
-		return status.Error(codes.InvalidArgument, "the call does not begin with start")
-	}
-	if g.Start, err = proto.Marshal(start); err != nil {
-		return toStatus(err)
-	}
-	if l, ok := levels[start.GetLogLevel()]; ok {
-		g.Level = l
-	}
+	g.Start = data
 	for n := int64(0); n < start.GetMessageCount(); {
 		run, _, err := g.call.next()
 		if err != nil {
@@ -155,33 +144,22 @@ func (g *GuestCall) receive() error {
 			return nil
 		})
 		if err != nil {
-			return status.Error(codes.InvalidArgument, valid(err.Error()))
+			return invalid(err)
 		}
 		g.Messages = append(g.Messages, run...)
 	}
 	return nil
 }
 
-// A host limits the entries of one message, so an answer is sent in pieces.
-const (
-	pieceBytes   = 256 << 10
-	pieceEntries = 1 << 10
-)
+// entryWeight is what an entry of an answer counts: a host limits the entries of one message.
+const entryWeight = 16
 
 // answer sends the edit and the end mark.
 func (g *GuestCall) answer(edit []byte) error {
 	c := g.call
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	var piece []byte
-	entries := 0
-	flush := func() error {
-		if len(piece) == 0 {
-			return nil
-		}
-		defer func() { piece, entries = nil, 0 }()
-		return sendEdit(c.stream, piece)
-	}
+	b := &byhand.Batch{Emit: func(piece []byte) error { return sendEdit(c.stream, piece) }}
 	var failed error // of the stream
 	done := &condensepb.Done{}
 	err := byhand.Each(edit, func(f *byhand.Field) error {
@@ -189,10 +167,7 @@ func (g *GuestCall) answer(edit []byte) error {
 			return unmarshal(f.Value, done)
 		}
 		if f.Value != nil {
-			piece = byhand.AppendBytes(piece, f.Num, f.Value)
-		}
-		if entries++; entries >= pieceEntries || len(piece) >= pieceBytes {
-			failed = flush()
+			failed = b.Add(f.Num, f.Value, entryWeight)
 		}
 		return failed
 	})
@@ -202,7 +177,7 @@ func (g *GuestCall) answer(edit []byte) error {
 	case err != nil:
 		return status.Errorf(codes.Internal, "its answer is no Edit: %v", err)
 	}
-	if err := flush(); err != nil {
+	if err := b.Flush(); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -213,7 +188,7 @@ func (g *GuestCall) answer(edit []byte) error {
 
 // Log sends a line to the host's log.
 func (g *GuestCall) Log(level slog.Level, text string) {
-	if level >= g.Level {
+	if level >= g.call.level {
 		_ = g.call.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Log{
 			Log: &condensepb.Log{Level: levelName(level), Message: []byte(text)},
 		}})

@@ -224,6 +224,17 @@ func decodeStrings(data []byte) (s [3]string, err error) {
 	return s, nil
 }
 
+// DecodeParts decodes a Content. The result shares the bytes of data.
+func DecodeParts(data []byte) ([]core.Part, error) {
+	var parts []core.Part
+	err := Each(data, func(f *Field) error {
+		p, err := decodePart(f.Value, true)
+		parts = append(parts, p)
+		return err
+	})
+	return parts, err
+}
+
 func decodeResult(data []byte) (core.Part, error) {
 	var r core.ToolResult
 	err := Each(data, func(f *Field) (err error) {
