@@ -1,7 +1,7 @@
 // Package adapters keeps the conversation of an agent, in the message types of a Go library, within its model's window.
 //
 // The folders below it know the types of one library each, in modules of their own, so that an agent builds none but its own
-// library: eino, langchaingo, adk, anthropic, openai. For another library a [Codec] is four methods.
+// library: eino, langchaingo, adk, anthropic, openai. For another library a [Codec] is three methods.
 package adapters
 
 import (
@@ -14,10 +14,9 @@ import (
 
 // A Codec knows the message type M of a library.
 type Codec[M any] interface {
-	// Read returns a message as core has it, without ID and Source. What core has no part for is a core.Opaque.
+	// Read returns a message as core has it, without ID. Anything that core has no part for is an Opaque. Its Source is all of m as
+	// JSON, from which Parse makes it again.
 	Read(m M) (core.Message, error)
-	// Source returns all of m as JSON, from which Parse makes it again.
-	Source(m M) (json.RawMessage, error)
 	Parse(source json.RawMessage) (M, error)
 	// Write returns m in the library's type. Was is the message before its parts changed, from which the fields come that core does
 	// not have; it is nil if m is new.
@@ -29,9 +28,6 @@ func ToCore[M any](codec Codec[M], messages []M) ([]core.Message, error) {
 	out := make([]core.Message, 0, len(messages))
 	for i, m := range messages {
 		c, err := codec.Read(m)
-		if err == nil {
-			c.Source, err = codec.Source(m)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
@@ -96,6 +92,7 @@ func Calls(parts []core.Part) (calls []core.ToolCall, results []core.ToolResult)
 			calls = append(calls, p)
 		case core.ToolResult:
 			results = append(results, p)
+		case core.Text, core.Image, core.Reasoning, core.Opaque:
 		}
 	}
 	return calls, results

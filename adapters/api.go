@@ -19,9 +19,6 @@ type API[M any] struct {
 	Unmarshal func(json.RawMessage) (M, error)
 }
 
-// Source implements [Codec].
-func (API[M]) Source(m M) (json.RawMessage, error) { return json.Marshal(m) }
-
 // Parse implements [Codec].
 func (a API[M]) Parse(source json.RawMessage) (M, error) {
 	if a.Unmarshal != nil {
@@ -34,12 +31,12 @@ func (a API[M]) Parse(source json.RawMessage) (M, error) {
 
 // Read implements [Codec].
 func (a API[M]) Read(m M) (core.Message, error) {
-	source, err := a.Source(m)
+	source, err := json.Marshal(m)
 	if err != nil {
 		return core.Message{}, err
 	}
 	_, c, err := a.read(source)
-	c.ID, c.Source = "", nil
+	c.ID, c.Source = "", source
 	return c, err
 }
 
@@ -66,14 +63,15 @@ func (a API[M]) Write(m core.Message, was *M) ([]M, error) {
 			return nil, err
 		}
 	} else {
-		source, err := a.Source(*was)
+		source, err := json.Marshal(*was)
 		if err != nil {
 			return nil, err
 		}
-		old := core.Message{}
-		if d, old, err = a.read(source); err != nil {
+		file, old, err := a.read(source)
+		if err != nil {
 			return nil, err
 		}
+		d = file
 		edit := core.Edit{Rewrite: []core.Rewrite{{ID: old.ID, Parts: m.Parts}}}
 		if err := d.Journal.Condense(history.Condensation{ID: "c", Edit: edit}); err != nil {
 			return nil, err

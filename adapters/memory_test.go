@@ -21,9 +21,10 @@ type word struct{ Who, Text, Note string }
 type codec struct{}
 
 func (codec) Read(w word) (core.Message, error) {
-	return core.Message{Role: core.Role(w.Who), Parts: []core.Part{core.Text(w.Text)}}, nil
+	source, err := json.Marshal(w)
+	return core.Message{Role: core.Role(w.Who), Parts: []core.Part{core.Text(w.Text)}, Source: source}, err
 }
-func (codec) Source(w word) (json.RawMessage, error) { return json.Marshal(w) }
+
 func (codec) Parse(source json.RawMessage) (w word, err error) {
 	err = json.Unmarshal(source, &w)
 	return w, err
@@ -158,9 +159,10 @@ func TestParallelResults(t *testing.T) {
 type plain struct{}
 
 func (plain) Read(m core.Message) (core.Message, error) {
-	return core.Message{Role: m.Role, Parts: m.Parts}, nil
+	source, err := json.Marshal(core.Message{Role: m.Role, Parts: m.Parts})
+	return core.Message{Role: m.Role, Parts: m.Parts, Source: source}, err
 }
-func (plain) Source(m core.Message) (json.RawMessage, error) { return json.Marshal(m) }
+
 func (plain) Parse(s json.RawMessage) (m core.Message, e error) {
 	e = json.Unmarshal(s, &m)
 	return m, e

@@ -2,26 +2,35 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httputil"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/condensehq/condense/internal/live/job"
+	"github.com/condensehq/condense/internal/live/lineage"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/live/internal/audit"
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // An exchange is a plan under way to the vendor, and the answer to it.
@@ -199,4 +208,139 @@ func (p *plan) letGo() {
 	kept.Body, kept.Messages, kept.System, kept.Tools = nil, nil, nil, nil
 	p.req.parsed, p.messages, p.req.rolling = &kept, nil, nil
 	p.req.in.held.Close()
+}
+
+// CheckUpstream returns an error if an entry of [Options].Upstreams is invalid.
+func CheckUpstream(name, address string) error {
+	_, err := upstream.New(name, address)
+	return err
+}
+
+// forward sends the request on and copies the answer as it arrives. If via is not nil, it sends the request in place
+// of the transport.
+func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, via http.RoundTripper) {
+	u := t.upstream
+	to, err := u.Address(t.path, &t.endpoint, r.URL.RawQuery)
+	if err != nil {
+		t.refuse(w, http.StatusBadRequest, "condense: the path of the request is invalid")
+		return
+	}
+	if via == nil {
+		via = u
+	}
+	// A vendor may answer before it has read the whole request: keep sending the rest. HTTP/2 always does.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	again := r.GetBody
+	r.GetBody = nil // ReverseProxy keeps r until the end of the answer
+	p := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL = to
+			p.Out.Host = ""
+			p.Out.GetBody, again = again, nil
+			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+				if v := p.In.Header[name]; v != nil { // ReverseProxy removes these headers; they must pass
+					p.Out.Header[name] = v
+				}
+			}
+			for name := range p.Out.Header {
+				if strings.HasPrefix(name, "X-Condense-") {
+					p.Out.Header.Del(name) // addressed to the gateway
+				}
+			}
+		},
+		Transport:     via,
+		FlushInterval: -1, // flush at once
+		BufferPool:    buffers,
+		ErrorLog:      slog.NewLogLogger(s.Reports.Logger.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil { // the client has gone
+				panic(http.ErrAbortHandler)
+			}
+			if o, ok := w.(*audit.Outcome); ok {
+				o.Unsent = upstream.Reason(err)
+			}
+			if errors.Is(err, upstream.ErrUnsigned) { // sent again, it would fail again
+				t.refuse(w, http.StatusForbidden, "condense: upstream "+u.Name+" was not asked: "+upstream.Reason(err))
+				return
+			}
+			t.refuse(w, http.StatusBadGateway, "condense: upstream "+u.Name+" cannot be reached: "+upstream.Reason(err))
+		},
+	}
+	p.ServeHTTP(w, r)
+}
+
+// buffers are used to copy answers.
+var buffers = new(bufferPool)
+
+type bufferPool struct{ pool sync.Pool }
+
+// Get returns a buffer.
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return *b
+	}
+	const size = 8 << 10 // every open stream holds one; events are smaller
+	return make([]byte, size)
+}
+
+// Put takes a buffer back.
+func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }
+
+// failed notes that an epoch for the model was due and could not begin; forced says that the vendor would refuse the request without it.
+// When that lasts, the log says it once for the conversation.
+func (r *request) failed(ctx context.Context, model string, err error, forced bool) {
+	if ctx.Err() != nil || r.lease == nil || session.Unstored(err) || errors.Is(err, store.ErrConflict) {
+		return
+	}
+	f := r.lease.Fail(job.CauseOf(err), forced, r.in.start)
+	if f.Lasting() && r.lease.First("failing") {
+		r.s.Reports.Logger.WarnContext(ctx, "a conversation is not condensed, because its epochs fail: at the limit it is truncated",
+			"conversation", r.lease.Conversation, "agent", r.from.agent.Name, "model", model, "times", f.Count, "since", f.Since, "err", f.Why,
+			"remedy", "see the provider's error; or the agent's own compaction, or a new session")
+	}
+}
+
+// knownBody is how many times [Bounds.MaxBody] a body may have that continues a known conversation. Such a conversation
+// only lives because it is condensed: unread, its next request would be refused.
+const knownBody = 8
+
+// isNew reports whether a request continues no known conversation.
+func (r *request) isNew(in *session.Session) bool {
+	c, err := in.Find(r.parsed, r.rolling)
+	return err != nil || c.Kind == lineage.New
+}
+
+// warnOfSize logs once for each conversation that its requests come near [Bounds.MaxBody].
+func (r *request) warnOfSize(ctx context.Context) {
+	const near = 0.75
+	if size, most := len(r.in.received), r.s.Bounds.MaxBody; float64(size) >= near*float64(most) && r.lease.First("max_body") {
+		r.s.Reports.Logger.WarnContext(ctx, "the requests of a conversation come near serve.max_body, above which they are read only while this gateway "+
+			"knows the conversation: raise it", "bytes", size, "max_body", most, "read_at_most", knownBody*most, "agent", r.from.agent.Name, "model", r.parsed.Model)
+	}
+}
+
+// sayUnread replaces the vendor's refusal of a request that was too large to be read by one that names the setting. It
+// quotes the vendor, because agents look for its words.
+func (e *exchange) sayUnread(res *http.Response) {
+	r := e.req
+	if !r.in.unread || !refusal(res.StatusCode) {
+		return
+	}
+	text, err := refusalOf(res)
+	if err != nil {
+		return
+	}
+	why := remote.Reported(res.StatusCode, text)
+	if overflow, err := r.g.host.Overflow(r.turn(), why); err != nil || !overflow && res.StatusCode != http.StatusRequestEntityTooLarge {
+		return
+	}
+	said := secret.Safe(cmp.Or(why.Message, string(text)))
+	body := wire.Refusal(r.t.endpoint.Form(), res.StatusCode, fmt.Sprintf("condense: this request has more than %d bytes (serve.max_body), so it "+
+		"was not condensed: raise serve.max_body in condense.yaml, or begin a new session. The vendor: %s", r.s.Bounds.MaxBody, said))
+	_ = res.Body.Close()
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	for _, name := range []string{"Content-Length", "Content-Encoding"} {
+		res.Header.Del(name)
+	}
+	res.Header.Set("Content-Type", "application/json")
 }

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/internal/live/access"
+	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/library"
@@ -39,6 +41,7 @@ import (
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/live/internal/admin"
+	"github.com/condensehq/condense/live/internal/audit"
 	"github.com/condensehq/condense/live/internal/chain"
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
@@ -275,4 +278,136 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.forward(out, r, &t, nil)
 	}
+}
+
+// Stats returns a snapshot of the statistics.
+func (g *Gateway) Stats() Stats {
+	s := g.stats.Snapshot()
+	s.AsOf, s.Observe, s.Windows = g.current.Load().Now(), g.current.Load().Observe, g.windows.known()
+	_, s.Preparing = g.preparing.Waiting()
+	if pending := g.host.ReloadErr(); pending != nil {
+		s.Pending = pending.Error()
+	}
+	return s
+}
+
+// controller returns the controller of the gateway's store. It must not be used after the gateway is closed.
+func (g *Gateway) controller() *control.Controller {
+	return control.New(g.store, g.current.Load().Now, g.sessions.Changed)
+}
+
+// Admin returns the handler of the pages for administrators, not for agents: it belongs on a listener of its own, on
+// the loopback if possible.
+//
+//	/healthz          200 while the process serves
+//	/readyz           200 if requests should be sent here: the file of the store answers, and [Gateway.Drain] was not
+//	                  called; else 503. The text also reports a configuration change that is not used, because it
+//	                  waits for trust or is invalid.
+//	/condense/status  [Stats] as JSON
+//	/condense/live    the conversations used in the last hour, as JSON; below it, /ID shows the view that the model has
+//	                  of one, and a POST of JSON to /ID/ACTION performs one of actions, as condense live does
+//	/metrics          Reports.Metrics, if there is one
+//	/condense/        Reports.Pages, if there are any
+//
+// With a token, every page but the first two needs it, or one of Options.Tokens for administrators: in the header
+// X-Condense-Token, as bearer token, or as the password of any user, for which browsers ask. Without a token, only
+// clients on this machine are answered, and only those that send [Access.Orders] in its place direct conversations and are
+// shown texts.
+func (g *Gateway) Admin() http.Handler {
+	s := g.current.Load()
+	return g.pages.Handler(s.Reports.Metrics, s.Reports.Pages)
+}
+
+// Drain makes /readyz say that no new requests should be sent here. Requests are still served, to give a balancer the
+// time to ask, and each is the last of its connection. WebSockets end after the
+// answers in progress.
+func (g *Gateway) Drain() {
+	g.draining.Store(true)
+	g.sockets.once.Do(func() { close(g.sockets.drained) })
+}
+
+// storeReady returns an error if the store cannot be used, and logs it once.
+func (g *Gateway) storeReady(ctx context.Context) error {
+	err := g.store.Ready(ctx)
+	switch {
+	case err == nil:
+		g.unusable.Store(false)
+	case errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
+	case !g.unusable.Swap(true):
+		g.stats.Fault("store")
+		g.current.Load().Reports.Logger.WarnContext(ctx, "the store cannot be used: requests go on", "err", err)
+	}
+	return err
+}
+
+// A visit is a request that was let in, or refused.
+type visit struct {
+	r     *http.Request // with its span
+	out   *audit.Outcome
+	leave func() // ends its place among the simultaneous requests of its tenant; nil if it was answered
+	end   func() // records it; never nil
+}
+
+// admit lets a request in, or answers it: it checks the token and the limits, and that an upstream takes it. All requests come through
+// here: those over HTTP, handshakes of WebSockets, and events of their clients.
+func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *settings, t *target) visit {
+	start, out := time.Now(), &audit.Outcome{ResponseWriter: w}
+	r, span := g.began(r, t)
+	v := visit{r: r, out: out, end: func() { g.served(s, t, r, out, start, span) }}
+	switch status, text := s.refuse(r, t); {
+	case status != 0:
+		if out.Refused = "access"; status == http.StatusUnauthorized {
+			out.Refused = "token"
+		}
+		t.refuse(out, status, text)
+	case t.own:
+		t.refuse(out, http.StatusNotFound, "condense: here are only the models; the gateway's own pages are at its admin address (serve.admin.listen)")
+	case t.path == "/" && r.Method == http.MethodHead: // the probe of Claude Code
+		out.WriteHeader(http.StatusOK)
+	case t.rejection != nil:
+		g.reject(out, r, s, t)
+	default:
+		now, key := g.current.Load(), g.secrets.tenantOf(t.who, credentials(t, r.Header), nil) // s may be older than a reload of the limits
+		var no *tenant.Denied
+		if v.leave, no = g.tenants.Enter(t.who, key, now.limitsFor(t.who.Tenant), now.Now()); no != nil {
+			t.deny(out, no)
+		}
+	}
+	return v
+}
+
+// deny refuses a request because of a limit. Clients of both vendors obey Retry-After if it is short and retry at once if it is long;
+// X-Should-Retry then tells them not to.
+func (t *target) deny(out *audit.Outcome, no *tenant.Denied) {
+	if out.Refused = "limit " + no.Limit; t.handshake && no.Limit == "concurrent" {
+		t.noSocket(out)
+		return
+	}
+	out.Header().Set("Retry-After", strconv.Itoa(int(no.Wait.Seconds())))
+	if no.Wait > time.Minute {
+		out.Header().Set("X-Should-Retry", "false")
+	}
+	t.refuse(out, http.StatusTooManyRequests, no.Text)
+}
+
+// noSocket refuses a WebSocket. Codex uses HTTP after this status, and after no other.
+func (t *target) noSocket(out *audit.Outcome) {
+	out.Refused = "limit concurrent"
+	t.refuse(out, http.StatusUpgradeRequired, "condense: there are too many WebSockets of this caller or of all; use HTTP")
+}
+
+// refuse returns the HTTP status and message for a request that must not be answered. Otherwise it returns 0 and sets
+// t.who to the caller.
+func (s *settings) refuse(r *http.Request, t *target) (status int, text string) {
+	var ok bool
+	if t.who, text, ok = s.door.Admit(t.token); !ok {
+		return http.StatusUnauthorized, "condense: " + text + "; send it in the header X-Condense-Token or in the base URL: /token/TOKEN"
+	}
+	if t.who.Admin && s.door.Tokens != nil {
+		return http.StatusForbidden, "condense: this token is for the gateway's own pages; for models use that of a tenant"
+	}
+	if status, text = s.door.Outside(r); status == 0 && access.IsUpgrade(r) {
+		return http.StatusUpgradeRequired, "condense: no WebSocket here; use HTTP"
+	}
+	return status, text
 }

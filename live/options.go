@@ -2,15 +2,16 @@ package live
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/condensehq/condense/core/history"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/condensehq/condense/core/history"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.
@@ -72,6 +73,8 @@ type Upstreams struct {
 	// clients: those do not hold for the host, nor for a changed body. Every client of the gateway then uses the
 	// signer's account. Requests with a key (Authorization: Bearer) are not signed.
 	Signer func(host string) (Signer, error)
+	// Forbids, if not nil, returns why no request may go to an address, which is then answered with 403; empty if it may.
+	Forbids func(address string) string
 	// Compaction selects, by upstream name, the server that answers an agent's request to compact the conversation.
 	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction
@@ -244,4 +247,41 @@ type Recall struct {
 	MaxSize int64
 	// MaxResult replaces Ingest.MaxResult, if that is 0, for clients that can recall. In tokens; 0 means no limit.
 	MaxResult int
+}
+
+func (r *Rule) check() error {
+	if r.Profile == "" && r.Mode == "" {
+		return errors.New("set a profile or a mode")
+	}
+	if r.Model == "" && r.Agent == "" && r.System == "" {
+		return errors.New("set what it is for: model, agent or system")
+	}
+	return nil
+}
+
+// matches reports whether the rule applies to a request. system reports whether the system prompt has a phrase.
+func (r *Rule) matches(agent, model string, system func(phrase string) bool) bool {
+	return (r.Model == "" || glob(r.Model, model)) && (r.Agent == "" || strings.EqualFold(r.Agent, agent)) &&
+		(r.System == "" || system(r.System))
+}
+
+// glob reports whether a text matches a pattern in which * stands for any text.
+func glob(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == text
+	}
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+	text = text[len(parts[0]):]
+	for _, p := range parts[1:last] {
+		i := strings.Index(text, p)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(p):]
+	}
+	return strings.HasSuffix(text, parts[last])
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/secret"
 )
@@ -194,4 +196,262 @@ func (c *counters) Snapshot() Stats {
 	s.Attempts = append([]Attempt{}, s.Attempts...)
 	s.Unreachable, s.Failures = slices.Clone(s.Unreachable), slices.Clone(s.Failures)
 	return s
+}
+
+// Attempt counts how often a provider, when its turn came to condense, had one outcome. Reason is the most recent one.
+type Attempt struct {
+	Provider string    `json:"provider"`
+	Outcome  string    `json:"outcome"`        // the outcome of a [core.Attempt], or [Replaced]
+	Mode     string    `json:"mode,omitempty"` // mode, or profile if there is no mode
+	Count    int       `json:"count"`
+	Reason   string    `json:"reason,omitempty"` // without keys
+	Last     time.Time `json:"last"`
+}
+
+// Replaced is the outcome of a provider that would have taken too long for a request that the vendor would refuse.
+// Either it would have asked a language model and nothing was prepared, so the built-in chain condensed at once; or
+// too many requests waited, so truncation did.
+const Replaced = string(job.Replaced)
+
+// Failed reports whether the provider failed to do its work. Finding nothing to condense is no failure.
+func (a *Attempt) Failed() bool {
+	switch a.Outcome {
+	case string(core.OutcomeFailed), string(core.OutcomeRejected), string(core.OutcomeSkipped), Replaced:
+		return true
+	}
+	return false
+}
+
+// Unreachable counts requests that could not be sent to an upstream.
+type Unreachable struct {
+	Upstream string    `json:"upstream"`
+	Address  string    `json:"address"` // without its path
+	Count    int       `json:"count"`
+	Reason   string    `json:"reason"` // the most recent one
+	Last     time.Time `json:"last"`
+}
+
+// Failure counts errors of a kind with the same cause. Reason is the most recent one, and Status that of HTTP of the answer that
+// said so; 0 if there was none.
+type Failure struct {
+	Kind   string    `json:"kind"` // as in [Stats.Errors]
+	Count  int       `json:"count"`
+	Reason string    `json:"reason"` // without keys
+	Status int       `json:"status,omitempty"`
+	Since  time.Time `json:"since"`
+	Last   time.Time `json:"last"`
+}
+
+// addFailure returns all with n added to the entry of the same kind and cause.
+func addFailure(all []Failure, n *Failure) []Failure {
+	i := slices.IndexFunc(all, func(f Failure) bool { return f.Kind == n.Kind && causeOf(f.Reason) == causeOf(n.Reason) })
+	switch {
+	case i >= 0:
+		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
+			all[i].Last, all[i].Reason, all[i].Status = n.Last, n.Reason, n.Status
+		}
+		if n.Since.Before(all[i].Since) {
+			all[i].Since = n.Since
+		}
+	case len(all) < maxAttempts:
+		all = append(all, *n)
+	}
+	return all
+}
+
+const maxAttempts = 200 // distinct ones; limited because every edit of a file can bring new names
+
+// addAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
+func addAttempt(all []Attempt, a *Attempt) []Attempt {
+	compare := func(x Attempt, y *Attempt) int {
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Outcome, y.Outcome), cmp.Compare(x.Mode, y.Mode))
+	}
+	i, found := slices.BinarySearchFunc(all, a, compare)
+	switch {
+	case !found && len(all) < maxAttempts:
+		return slices.Insert(all, i, *a)
+	case found:
+		if all[i].Count += a.Count; !a.Last.Before(all[i].Last) {
+			all[i].Last, all[i].Reason = a.Last, a.Reason
+		}
+	}
+	return all
+}
+
+// addUnreachable returns all with n added to the entry of the same upstream and address.
+func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
+	i := slices.IndexFunc(all, func(u Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address })
+	switch {
+	case i >= 0:
+		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
+			all[i].Last, all[i].Reason = n.Last, n.Reason
+		}
+	case len(all) < maxAttempts:
+		all = append(all, *n)
+	}
+	return all
+}
+
+// causes remembers which causes of failures have been logged, and when.
+type causes struct {
+	mu sync.Mutex
+	of map[string]time.Time
+}
+
+const (
+	maxCauses  = 100
+	namedAgain = time.Hour // an ongoing cause is logged again after this time
+)
+
+// First reports whether the cause of a failure should be logged now.
+func (c *causes) First(of, reason string, now time.Time) bool {
+	key := of + " " + causeOf(reason)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.of[key]; ok && now.Sub(at) < namedAgain {
+		return false
+	}
+	for k, at := range c.of {
+		if now.Sub(at) >= namedAgain {
+			delete(c.of, k)
+		}
+	}
+	if len(c.of) >= maxCauses {
+		return false // they are still counted
+	}
+	if c.of == nil {
+		c.of = map[string]time.Time{}
+	}
+	c.of[key] = now
+	return true
+}
+
+// causeOf returns the constant part of a reason: words with digits, such as request IDs and token counts, become "#".
+func causeOf(reason string) string {
+	const longestCode = 3 // as in 401
+	words := strings.Fields(reason)
+	for i, w := range words {
+		if w = strings.Trim(w, ".,:;()\"'"); len(w) > longestCode && strings.ContainsAny(w, "0123456789") {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Recalled counts recalls of one kind of content.
+type Recalled struct {
+	What   string `json:"what"`           // kind of content, as in "result of read_file"
+	Pass   string `json:"pass,omitempty"` // the pass that left it out, as in "smart/prune", or "ingest"; empty if unknown
+	Count  int    `json:"count"`
+	Tokens int    `json:"tokens"`           // given back; estimated
+	Handle string `json:"handle,omitempty"` // only in a [Finding]
+}
+
+const maxKinds = 200 // distinct kinds of recalled content
+
+// addRecalled returns the sum of two lists of recalls, the most frequent first.
+func addRecalled(all, more []Recalled) []Recalled {
+	all = slices.Clone(all)
+	for _, m := range more {
+		i := slices.IndexFunc(all, func(r Recalled) bool { return r.What == m.What && r.Pass == m.Pass })
+		switch {
+		case i >= 0:
+			all[i].Count += m.Count
+			all[i].Tokens += m.Tokens
+		case len(all) < maxKinds:
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Recalled) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.What, b.What))
+	})
+	return all
+}
+
+// savedStats is the stored form of the statistics.
+type savedStats struct {
+	Stats Stats `json:"stats"`
+}
+
+// add adds the statistics of another gateway to s.
+func (s *Stats) add(o *Stats) {
+	if s.Since.IsZero() || o.Since.Before(s.Since) {
+		s.Since = o.Since
+	}
+	s.Requests += o.Requests
+	s.Passed += o.Passed
+	t, u := &s.Tokens, &o.Tokens
+	t.Received += u.Received
+	t.Recalled += u.Recalled
+	t.CacheRead += u.CacheRead
+	t.CacheWrite += u.CacheWrite
+	t.Output += u.Output
+	s.Cost += o.Cost
+	s.Unpriced += o.Unpriced
+	s.Estimated += o.Estimated
+	if o.AsOf.After(s.AsOf) {
+		s.AsOf = o.AsOf
+	}
+	if h := o.Observed; h != nil {
+		sum := s.hypothetical()
+		sum.Epochs += h.Epochs
+		sum.Ingested += h.Ingested
+		sum.Sent += h.Sent
+		sum.Saved += h.Saved
+		sum.CostSaved += h.CostSaved
+	}
+	if o.Observe && o.Observed == nil { // saved by an earlier version: everything was sent unchanged
+		t.Sent += u.Received
+	} else {
+		t.Sent += u.Sent
+		s.EpochCount += o.EpochCount
+		t.Saved += u.Saved
+		t.Net += u.Net
+		s.Saved += o.Saved
+		s.Ingested += o.Ingested
+	}
+	s.Accounts = addAccounts(s.Accounts, o.Accounts)
+	s.Compactions += o.Compactions
+	s.Recalls += o.Recalls
+	s.Recalled = addRecalled(s.Recalled, o.Recalled)
+	for kind, n := range o.Errors {
+		s.Errors[kind] += n
+	}
+	for i := range o.Attempts {
+		s.Attempts = addAttempt(s.Attempts, &o.Attempts[i])
+	}
+	for _, w := range o.Windows {
+		s.Windows = addWindow(s.Windows, w)
+	}
+	for i := range o.Failures {
+		s.Failures = addFailure(s.Failures, &o.Failures[i])
+	}
+	for i := range o.Unreachable {
+		s.Unreachable = addUnreachable(s.Unreachable, &o.Unreachable[i])
+	}
+}
+
+// Accounts sums up the requests to clients' own models. Cost and Expected are in US dollars: Cost is from the vendors'
+// reports; Expected is the estimate made before each request, for a cached prompt and the longest permitted answer.
+// Cost is included in [Stats.Cost]; the tokens are included in no other number.
+type Accounts struct {
+	Asked     int     `json:"asked"`
+	Failed    int     `json:"failed"` // no answer, or an answer without text
+	Input     int     `json:"input"`  // tokens of prompts
+	CacheRead int     `json:"cache_read"`
+	Output    int     `json:"output"`
+	Cost      float64 `json:"cost"`
+	Expected  float64 `json:"cost_expected"`
+	Estimated int     `json:"estimated,omitempty"` // requests whose usage the vendor did not report
+}
+
+// addAccounts returns the sum of a and b; nil if both are.
+func addAccounts(a, b *Accounts) *Accounts {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return &Accounts{
+		a.Asked + b.Asked, a.Failed + b.Failed, a.Input + b.Input, a.CacheRead + b.CacheRead, a.Output + b.Output,
+		a.Cost + b.Cost, a.Expected + b.Expected, a.Estimated + b.Estimated,
+	}
 }

@@ -158,14 +158,14 @@ func (w *wanderer) ask(t *testing.T) {
 	t.Helper()
 	side := w.client
 	side.History, side.Socket = append(slices.Clone(side.History), first(side.API, "What is the state?")), false
-	switch {
-	case side.API == upstream.Converse:
+	switch side.API {
+	case upstream.Converse:
 		return
-	case side.API == upstream.Gemini:
+	case upstream.Gemini:
 		side.More = object{"toolConfig": object{"functionCallingConfig": object{"mode": "NONE"}}}
-	case side.API == upstream.Messages:
+	case upstream.Messages:
 		side.More = object{"tool_choice": object{"type": "none"}}
-	default:
+	case upstream.Chat, upstream.Responses:
 		side.More = object{"tool_choice": "none"}
 	}
 	w.step(t, &side)
@@ -252,6 +252,7 @@ func (w *wanderer) judge(t *testing.T, v *upstream.Vendor) {
 // 20,000 turns.
 func TestRecallToolRandom(t *testing.T) {
 	testkit.Process(t)
+	t.Parallel()
 	bedrock := upstream.Client{API: upstream.Messages, Cloud: upstream.Bedrock, Model: "us.anthropic.claude-opus-5-5-v1:0", Thinking: "adaptive"}
 	converse := bedrock
 	converse.API = upstream.Converse

@@ -396,7 +396,7 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 		"none in Chat":          {"/v1/chat/completions", nil, body(func(o object) { chat(o); o["tool_choice"] = "none" }), false},
 		"a format in a conversation": {"/v1/messages", nil, body(func(o object) {
 			o["output_config"] = object{"format": object{"type": "json_schema"}}
-			o["messages"] = append(o["messages"].([]any), object{"role": "user", "content": "Now."})
+			o["messages"] = []any{object{"role": "user", "content": "Hello."}, object{"role": "user", "content": "Now."}}
 		}), false},
 		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret, "User-Agent": "claude-cli/2.1.332 (external, cli)"}, body(func(object) {}), false},
 		"counting":                    {"/v1/messages/count_tokens", nil, body(func(object) {}), false},
@@ -413,6 +413,25 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 		}
 		if !tt.added && !bytes.Equal(got, tt.body) {
 			t.Errorf("%s: the request was changed to %s", name, got)
+		}
+	}
+}
+
+// Conversations of one key that begin with the same words are decided about one by one: one that wants a format does not get the tool
+// because another one has it.
+func TestRecallToolOfTheSameWords(t *testing.T) {
+	v := newVendor(t)
+	_, s := serve(t, v, withTool)
+	for _, tt := range []struct {
+		more string
+		has  bool
+	}{
+		{``, true}, {`,"output_config":{"format":{"type":"json_schema"}}`, false}, {`,"tool_choice":{"type":"none"}`, false}, {`,"tool_choice":{"type":"any"}`, false}, {``, true},
+	} {
+		send(t, http.MethodPost, s.URL+"/v1/messages", nil, []byte(`{"model":"claude-opus-5-5","max_tokens":1000,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],`+
+			`"messages":[{"role":"user","content":"Hello, read the files."}]`+tt.more+`}`))
+		if has := bytes.Contains(v.last(t).body, []byte(recallName)); has != tt.has {
+			t.Errorf("%q: the tool is in the request: %v", tt.more, has)
 		}
 	}
 }

@@ -79,9 +79,6 @@ func (s *Sessions) BeforeModel(ctx agent.CallbackContext, req *model.LLMRequest)
 // A Codec is adapters.Codec for the kit's contents.
 type Codec struct{}
 
-// Source implements adapters.Codec.
-func (Codec) Source(c *genai.Content) (json.RawMessage, error) { return json.Marshal(c) }
-
 // Parse implements adapters.Codec.
 func (Codec) Parse(source json.RawMessage) (*genai.Content, error) {
 	var c *genai.Content
@@ -111,7 +108,9 @@ func (Codec) Read(c *genai.Content) (core.Message, error) {
 		}
 		m.Parts = append(m.Parts, part)
 	}
-	return m, nil
+	source, err := json.Marshal(c)
+	m.Source = source
+	return m, err
 }
 
 // nameless begins the IDs of calls that have none, as the kit sends them: a response then answers the first open call of its function.

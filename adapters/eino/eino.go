@@ -70,8 +70,8 @@ var roles = map[schema.RoleType]core.Role{
 	schema.System: core.RoleSystem, schema.User: core.RoleUser, schema.Assistant: core.RoleAssistant, schema.Tool: core.RoleTool,
 }
 
-// Source implements adapters.Codec.
-func (Codec) Source(m *schema.Message) (json.RawMessage, error) {
+// source returns all of m as JSON.
+func source(m *schema.Message) (json.RawMessage, error) {
 	data, err := json.Marshal(m)
 	if err != nil { // of something that a program put into Extra
 		plain := *m
@@ -102,6 +102,9 @@ func (Codec) Read(m *schema.Message) (core.Message, error) {
 		return core.Message{}, err
 	}
 	out := core.Message{Role: role}
+	if out.Source, err = source(m); err != nil {
+		return core.Message{}, err
+	}
 	if role == core.RoleTool {
 		out.Parts = []core.Part{core.ToolResult{CallID: m.ToolCallID, Content: content}}
 		return out, nil

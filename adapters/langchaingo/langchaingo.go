@@ -174,9 +174,6 @@ type stored struct {
 	Parts []llms.ContentPart   `json:"parts"`
 }
 
-// Source implements adapters.Codec.
-func (Codec) Source(m llms.MessageContent) (json.RawMessage, error) { return json.Marshal(stored(m)) }
-
 // Parse implements adapters.Codec.
 func (Codec) Parse(source json.RawMessage) (llms.MessageContent, error) {
 	var m llms.MessageContent
@@ -191,7 +188,11 @@ func (Codec) Read(m llms.MessageContent) (core.Message, error) {
 		return core.Message{}, fmt.Errorf("role %q: %w", m.Role, llms.ErrUnexpectedChatMessageType)
 	}
 	parts, err := read(m.Parts)
-	return core.Message{Role: role, Parts: parts}, err
+	if err != nil {
+		return core.Message{}, err
+	}
+	source, err := json.Marshal(stored(m))
+	return core.Message{Role: role, Parts: parts, Source: source}, err
 }
 
 // read returns one part for each of LangChainGo's. Calls and results of the time before calls had IDs have their tool's name.

@@ -197,7 +197,8 @@ func TestAction(t *testing.T) {
 		{"a number", map[string]string{"a b/condense.yaml": "threshold: 65\n"}, map[string]string{"base": base, "policy": "ci/policy.yaml"}, 0, "threshold  60 %", "changed=true\n"},
 		{"a new file", map[string]string{"c/condense.json": "{}"}, map[string]string{"base": base, "paths": "c\na b"}, 0, "c/condense.json is new or gone", "changed=true\n"},
 		{
-			"a policy that lifts itself", map[string]string{"ci/policy.yaml": "max_threshold: 95\n", "a b/condense.yaml": "threshold: 90\n"},
+			"a policy that lifts itself",
+			map[string]string{"ci/policy.yaml": "max_threshold: 95\n", "a b/condense.yaml": "threshold: 90\n"},
 			map[string]string{"base": base, "policy": "ci/policy.yaml"}, 2, "threshold: 90 % is not allowed by the policy", "",
 		},
 		{"without a policy", nil, map[string]string{"base": base}, 0, "OK", "changed=true\n"},

@@ -148,8 +148,10 @@ const (
 	ReasonLimit      Reason = "limit"       // it is over the limit: the model would refuse it
 	ReasonManual     Reason = "manual"      // the user asked
 	ReasonOverflow   Reason = "overflow"    // the model has refused it
+)
 
-	// The reasons of [When]:
+// The reasons of [When], to condense as well.
+const (
 	ReasonMessages     Reason = "max_messages"
 	ReasonToolResults  Reason = "max_tool_results"
 	ReasonAge          Reason = "max_age"

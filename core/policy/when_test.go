@@ -37,7 +37,10 @@ func TestWhen(t *testing.T) {
 		{"results", policy.When{MaxToolResults: 30}, policy.Since{ToolResults: 31}, policy.Since{ToolResults: 30}, "due: 31 tool results since the last condensation, max_tool_results 30; target 15,000"},
 		{"age", policy.When{MaxAge: time.Hour}, policy.Since{Age: time.Hour + time.Second}, policy.Since{Age: time.Hour}, "due: what is not condensed began 1h0m1s ago, max_age 1h0m0s; target 15,000"},
 		{
-			"share", policy.When{MaxResultsShare: 60}, policy.Since{ResultTokens: 18_001}, policy.Since{ResultTokens: 18_000},
+			"share",
+			policy.When{MaxResultsShare: 60},
+			policy.Since{ResultTokens: 18_001},
+			policy.Since{ResultTokens: 18_000},
 			"due: new tool results are 18,001 of 30,000 tokens of messages, max_results_share 60 %; target 15,000",
 		},
 	} {

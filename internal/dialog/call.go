@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -248,4 +249,93 @@ func number(raw []byte) int {
 		return 0
 	}
 	return n
+}
+
+// A Kind is the kind of a passage of a conversation. The names are from package tokens and all reports, and a few
+// more that only reading the text can distinguish.
+type Kind uint8
+
+// The kinds.
+const (
+	KindUser         Kind = iota // typed by the user
+	KindInjected                 // written into a user's message by the agent's program: reminders, commands, notices
+	KindAssistant                // said by the model
+	KindReasoning                // thought by the model
+	KindToolCall                 // a call to a tool
+	KindToolResult               // a tool's result
+	KindError                    // a failed tool's result
+	KindProjectRules             // instructions for every conversation, as in AGENTS.md
+	KindEnvironment              // the state of the surroundings, as the agent's program describes it
+	KindHeader                   // the line that announces the result of a tool that was called in a text
+	KindSystem                   // a system message
+	KindSummary                  // inserted by a condensation: summaries, extracts and markers
+	KindOther                    // anything else, such as a text next to a result
+	kinds                        // how many there are
+)
+
+var kindNames = [kinds]string{
+	"user", "injected", "assistant", "reasoning", "tool_call", "tool_result", "error",
+	"project_rules", "environment", "header", "system", "summary", "other",
+}
+
+// writers are the kinds of what programs put into user messages.
+var writers = map[toolcall.Writer]Kind{
+	toolcall.Program: KindInjected, toolcall.Agent: KindInjected, toolcall.Surroundings: KindEnvironment, toolcall.Rules: KindProjectRules, toolcall.Person: KindUser,
+}
+
+// String returns the name of k.
+func (k Kind) String() string { return kindNames[k] }
+
+// Regroup counts passages of texts by their own kind, in place of the kind of their message's role: a call in an
+// assistant's text; results, reminders and the state of the surroundings in a user's. The total does not change. The
+// keys are the names of kinds; headers and failed results count as results. The messages follow each other in a
+// conversation.
+func Regroup[K ~string](by map[K]int, c core.Counter, messages ...core.Message) {
+	d := Read(messages)
+	for i := range messages {
+		m := &messages[i]
+		own := K(KindUser.String())
+		switch {
+		case m.Kind != core.KindOriginal:
+			continue
+		case m.Role == core.RoleAssistant:
+			own = K(KindAssistant.String())
+		case m.Role != core.RoleUser:
+			continue
+		}
+		for j, p := range m.Parts {
+			if _, isText := p.(core.Text); !isText {
+				continue
+			}
+			left := -1 // tokens of the part that are not moved
+			for _, s := range d.Messages[i][j].Passages {
+				kind := reported(s.Kind, own)
+				if kind == own {
+					continue
+				}
+				if left < 0 {
+					left = min(c.Count(p), by[own])
+				}
+				n := left
+				if len(d.Messages[i][j].Passages) > 1 {
+					n = min(n, c.Count(core.Text(s.Text)))
+				}
+				left -= n
+				by[own] -= n
+				by[kind] += n
+			}
+		}
+	}
+}
+
+// reported is the name of a kind in reports.
+func reported[K ~string](k Kind, own K) K {
+	switch k {
+	case KindInjected, KindToolCall, KindToolResult, KindProjectRules, KindEnvironment:
+		return K(k.String())
+	case KindError, KindHeader:
+		return K(KindToolResult.String())
+	case KindUser, KindAssistant, KindReasoning, KindSystem, KindSummary, KindOther, kinds:
+	}
+	return own
 }

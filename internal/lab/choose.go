@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/internal/size"
 )
@@ -126,27 +127,28 @@ func (r *ReplayReport) conclusion() string {
 	if best == nil {
 		return ""
 	}
-	text := fmt.Sprintf("of the policies that lose at most %g %% of the text in use, %s costs least: %.2f USD in %s at the prices of %s",
+	var text strings.Builder
+	fmt.Fprintf(&text, "of the policies that lose at most %g %% of the text in use, %s costs least: %.2f USD in %s at the prices of %s",
 		100*maxLost, best.Policy, best.USD, size.Plural(best.Sessions, "session"), best.Tariff)
 	for _, b := range []struct{ name, is string }{{Recorded, "the agents' own compactions"}, {Window, "truncation in a full window"}} {
 		if l := lines[b.name]; l != nil && l.USD > 0 {
-			text += fmt.Sprintf(", %+.1f %% against %s (%.2f)", 100*(best.USD/l.USD-1), b.is, l.USD)
+			fmt.Fprintf(&text, ", %+.1f %% against %s (%.2f)", 100*(best.USD/l.USD-1), b.is, l.USD)
 		}
 	}
 	switch a, b := r.cheapest(half[ScopeA], ""), r.cheapest(half[ScopeB], ""); {
 	case len(half) < 2: //nolint:mnd // halves
 	case a == b:
-		text += "; it is the cheapest of both halves of the sessions"
+		text.WriteString("; it is the cheapest of both halves of the sessions")
 	default:
-		text += fmt.Sprintf("; the halves of the sessions choose %s and %s", cmp.Or(a, "none"), cmp.Or(b, "none"))
+		fmt.Fprintf(&text, "; the halves of the sessions choose %s and %s", cmp.Or(a, "none"), cmp.Or(b, "none"))
 	}
 	for i := range r.Sessions {
 		name := r.Sessions[i].Name
 		if p := plays[name][best.Policy]; p != nil && 2*p.USD > best.USD && len(all) > 1 {
-			text += fmt.Sprintf("; one session, %s, is %.0f %% of that", name, 100*p.USD/best.USD)
+			fmt.Fprintf(&text, "; one session, %s, is %.0f %% of that", name, 100*p.USD/best.USD)
 		}
 	}
-	return text + "."
+	return text.String() + "."
 }
 
 // cheapest returns the policy that saves most in sessions and loses little; the default if there is none.

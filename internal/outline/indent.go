@@ -1,6 +1,19 @@
 package outline
 
-import "strings"
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
 
 // A logical line is one line to the language: physical lines that an open bracket, a literal
 // or a backslash joins. Blank lines and comments are skipped.
@@ -221,3 +234,212 @@ func pythonHead(text string) (head, bool) {
 	}
 	return h, true
 }
+
+const defaultMaxBytes = 1 << 20
+
+// maxLinks limits how many symbolic links are followed to a file.
+const maxLinks = 16
+
+// sniffed is how many bytes of a file are searched for a zero byte, which text files do not
+// have. Git uses the same number.
+const sniffed = 8000
+
+// Options adjust [Files].
+type Options struct {
+	// Root is the directory that must contain all files, and that relative paths are relative
+	// to. Required.
+	Root string
+	// Chars is the budget of all blocks together, in UTF-16 code units; 0 means
+	// [DefaultChars].
+	Chars int
+	// MaxBytes is the size above which a file is not read; 0 means 1 MiB.
+	MaxBytes int64
+	// Ignore has patterns of more files that are not read, in the syntax of .gitignore, relative to Root. They take
+	// precedence over .gitignore files, so !x reads a file that one of those ignores.
+	Ignore []string
+}
+
+// Files reads and folds the files of paths, in order. Give the newest first, because the
+// budget of [Pack] leaves out the last ones. A path that appears twice is read once.
+//
+// These are never opened, and are skipped with a reason:
+//
+//   - files outside of Root, even if a symbolic link leads to them;
+//   - files that .gitignore files ignore, under Root and above it up to the top of its git
+//     repository, with .git/info/exclude, as git does for files that are not tracked;
+//   - files that the .rooignore in Root or Options.Ignore ignores, and files in .git;
+//   - files of unknown languages, files that are not regular, and files above MaxBytes.
+//
+// A file with a zero byte near its beginning is skipped as binary. Files does not fail because
+// of a single file: it fails if Root, or the patterns that apply to all of it, cannot be read,
+// and with ctx.Err() if ctx ends.
+func Files(ctx context.Context, paths []string, o Options) (Folded, error) {
+	if o.Root == "" {
+		return Folded{}, errors.New("outline: no root directory")
+	}
+	o.Chars = cmp.Or(o.Chars, DefaultChars)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
+	root, err := os.OpenRoot(o.Root)
+	if err != nil {
+		return Folded{}, fmt.Errorf("outline: %w", err)
+	}
+	defer func() { _ = root.Close() }() // read only
+	r := &reader{root: root, max: o.MaxBytes, seen: make(map[string]bool)}
+	if r.dir, err = filepath.Abs(o.Root); err == nil {
+		r.real, err = filepath.EvalSymlinks(r.dir)
+	}
+	if err != nil {
+		return Folded{}, fmt.Errorf("outline: %w", err)
+	}
+	if r.ignore, err = newIgnorer(root, o.Ignore); err != nil {
+		return Folded{}, fmt.Errorf("outline: ignored files: %w", err)
+	}
+	f := Pack(paths, o.Chars, func(name string) (string, error) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		return r.fold(name)
+	})
+	return f, ctx.Err()
+}
+
+// A reader reads files under a root.
+type reader struct {
+	root      *os.Root
+	dir, real string // the root, absolute; without links
+	max       int64
+	ignore    *ignorer
+	seen      map[string]bool
+}
+
+// Reasons to skip a file.
+var (
+	errNothing  = errors.New("nothing to outline")
+	errBudget   = errors.New("over the budget")
+	errOutside  = errors.New("outside the root directory")
+	errLanguage = errors.New("no outline for this kind of file")
+	errRegular  = errors.New("not a regular file")
+	errBinary   = errors.New("binary")
+	errTwice    = errors.New("named before")
+)
+
+func (r *reader) fold(name string) (string, error) {
+	if Language(name) == "" {
+		return "", errLanguage
+	}
+	rel, err := r.local(name)
+	if err != nil {
+		return "", err
+	}
+	file, err := r.resolve(rel)
+	if err != nil {
+		return "", err
+	}
+	if err := r.ignore.ignored(rel); err != nil {
+		return "", err
+	}
+	if file != rel {
+		if err := r.ignore.ignored(file); err != nil {
+			return "", err
+		}
+	}
+	if r.seen[file] {
+		return "", errTwice
+	}
+	r.seen[file] = true
+	src, err := r.read(file)
+	if err != nil {
+		return "", err
+	}
+	return Fold(name, src), nil
+}
+
+// local returns a path relative to the root, with slashes.
+func (r *reader) local(name string) (string, error) {
+	rel := name
+	if filepath.IsAbs(name) {
+		var err error
+		if rel, err = filepath.Rel(r.dir, name); err != nil || !filepath.IsLocal(rel) {
+			if rel, err = filepath.Rel(r.real, name); err != nil {
+				return "", errOutside
+			}
+		}
+	}
+	if !filepath.IsLocal(rel) || strings.ContainsRune(rel, 0) {
+		return "", errOutside
+	}
+	return filepath.ToSlash(filepath.Clean(rel)), nil
+}
+
+// resolve follows the symbolic links of a path, so that their target can be checked.
+func (r *reader) resolve(name string) (string, error) {
+	done := "."
+	rest := strings.Split(name, "/")
+	for links := 0; len(rest) > 0; {
+		next := path.Join(done, rest[0])
+		rest = rest[1:]
+		info, err := r.root.Lstat(filepath.FromSlash(next))
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", errors.New("too many symbolic links")
+		}
+		target, err := r.root.Readlink(filepath.FromSlash(next))
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.FromSlash(done), target)
+		}
+		if target, err = r.local(target); err != nil {
+			return "", err
+		}
+		done, rest = ".", append(strings.Split(target, "/"), rest...)
+	}
+	return done, nil
+}
+
+// read opens a file that is not reached through a link. It cannot block: a pipe that replaces
+// the file after the check is opened without waiting.
+func (r *reader) read(name string) (string, error) {
+	name = filepath.FromSlash(name)
+	info, err := r.root.Lstat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errRegular
+	}
+	f, err := r.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // read only
+	if info, err = f.Stat(); err != nil {
+		return "", err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return "", errRegular
+	case info.Size() > r.max:
+		return "", fmt.Errorf("larger than %d bytes", r.max)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, r.max+1))
+	switch {
+	case err != nil:
+		return "", err
+	case int64(len(text)) > r.max:
+		return "", fmt.Errorf("larger than %d bytes", r.max)
+	case bytes.IndexByte(text[:min(len(text), sniffed)], 0) >= 0:
+		return "", errBinary
+	}
+	return string(text), nil
+}
+
+// isNotDir reports whether a path leads through something that is not a directory.
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

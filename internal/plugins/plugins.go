@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -142,6 +143,8 @@ func (r *Runner) Approved(c *config.Config, p config.Provider) (string, error) {
 	switch running, err := parseRunning(r.Reattach); {
 	case err != nil:
 		return "", err
+	case running[p.Name] != nil && slices.ContainsFunc(c.Policy(), func(s config.Setting) bool { return s.Key == "plugins" }):
+		return "", fmt.Errorf("plugin %s: a policy demands its checksum, and %s names a process", p.Name, wire.EnvReattach)
 	case running[p.Name] != nil:
 		return "", nil
 	}

@@ -127,7 +127,7 @@ func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Pick sets each of to to the raw member of the object raw with the name of the same index. Of several members the last one counts.
+// Pick stores the raw members of the object raw that have these names, each at the same index. Of several members the last one counts.
 func Pick(raw []byte, names []string, to ...*[]byte) {
 	for k, v := range Fields(raw) {
 		for i, name := range names {

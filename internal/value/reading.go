@@ -1,12 +1,14 @@
 package value
 
 import (
+	"context"
 	"math"
 	"sort"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/value/ledger"
+	"github.com/condensehq/condense/internal/value/parallel"
 )
 
 // A conversation passes through values, each with those before as fields: a reading, a rating and a preface, a layout, a choice, an
@@ -204,4 +206,77 @@ func (r *reading) size(lines core.Span) (n int) {
 // passageOf returns the first passage of message i or a later one.
 func (r *reading) passageOf(i int) int {
 	return sort.Search(len(r.c.Passages), func(p int) bool { return r.c.Passages[p].Message >= i })
+}
+
+// A reservation keeps room for required content before lines compete for the rest.
+type reservation struct {
+	keep func(context.Context, *choice) error
+	work bool // only in conversations about work: neither talk nor Options.Only
+}
+
+// reservations are in the order in which they are made. Lines kept by an earlier one cost a later one nothing.
+var reservations = []reservation{
+	{keep: keepNamed},
+	{keep: keepWords},
+	{keep: keepTasks},
+	{keep: keepRules},
+	{keep: keepAsked},
+	{keep: keepDemands},
+	{keep: keepNamedByAccount},
+	{keep: keepCreated},
+	{keep: keepSaved},
+	{keep: keepUnread},
+	{keep: keepTalk},
+	{keep: keepPasted},
+	{keep: keepMedia},
+	{keep: keepQuestions, work: true},
+	{keep: keepReports, work: true},
+	{keep: keepNewestResults, work: true},
+	{keep: keepClosings, work: true},
+	{keep: keepDecisions, work: true},
+	{keep: keepOutcomes, work: true},
+	{keep: keepRecent},
+}
+
+// reserveAll makes all reservations.
+func reserveAll(ctx context.Context, w *choice) error {
+	for _, k := range reservations {
+		if k.work && (w.r.talks || w.r.o.Only != nil) {
+			continue
+		}
+		if err := k.keep(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A preface is the part of an extract before its first quote: the table of contents of hidden messages, the open work, and the
+// newest text of files.
+type preface struct {
+	r      *reading
+	all    []unit // all units of a table of contents
+	listed []unit // of these, the hidden ones
+	// listRoom is what the table of listed may have, in tokens, and key is in its first line.
+	listRoom int
+	key      uint32
+	left     string     // the list of files, without recall
+	open     string     // the open work among them
+	opened   []int      // lines with the same content
+	made     []creation // identifiers that calls started or created
+	files    []string   // blocks of files, see listFiles
+	filed    []int      // lines with the same content
+	out      []bool     // lines that are excluded from the choice because files has them
+	root     string     // the folder of the files that the conversation shows, once it is used; see rootOf
+}
+
+// prepare rates r, and concurrently makes everything that does not depend on the values.
+func prepare(ctx context.Context, r *reading) (v *rating, pre *preface, err error) {
+	pre = &preface{r: r, made: r.created(), out: make([]bool, len(r.c.Lines))}
+	tasks := []func(){func() { v, err = rate(ctx, r) }}
+	if r.o.Only == nil && r.o.Shares.Index > 0 && !r.o.NoHandles {
+		tasks = append(tasks, func() { pre.all, pre.key = r.units(), r.contentKey() })
+	}
+	parallel.Do(tasks...)
+	return v, pre, err
 }

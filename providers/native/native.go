@@ -2,11 +2,14 @@
 package native
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -110,4 +113,205 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 			"%s of the user's words, the oldest first, have no room next to the summary; they stay in the originals", size.Plural(plan.lost, "token"))}}
 	}
 	return res, nil
+}
+
+// Config are the settings of a [Provider]. Tokens are counted by the host's counter, shares
+// are of the window of the agent's model.
+type Config struct {
+	Preset string `json:"preset" enum:"fresh_start|keep_recent|rolling|sections" doc:"the form of the result; it sets the defaults of the other settings"`
+
+	Model      string `json:"model" doc:"name of the configured model that writes; empty means the host's choice"`
+	Request    string `json:"request" enum:"text|native|prefix" doc:"how the model is shown the conversation: tools as text, tools as tools, or the unchanged request of the agent, so that the vendor's prompt cache is used"`
+	MaxOutput  int    `json:"max_output" doc:"largest size of a summary in tokens; half of the room if that is less"`
+	MaxCalls   int    `json:"max_calls" doc:"largest number of calls to the model for one condensation"`
+	PromptText string `json:"prompt_text" doc:"your own instructions instead of the preset's"`
+	PromptFile string `json:"prompt_file" doc:"file with your own instructions; relative to the folder of the configuration"`
+
+	KeepFirst      int     `json:"keep_first" doc:"messages kept at the beginning, unless they take more than a quarter of the room"`
+	RecentMessages int     `json:"recent_messages" doc:"recent messages to keep, with the calls or results that belong to them; 0 means any number. If recent_share is 0 too, none are kept"`
+	RecentShare    float64 `json:"recent_share" doc:"largest share of the window for recent messages; 0 means any"`
+
+	UserWordsShare float64 `json:"user_words_share" doc:"share of the window for the user's typed text, kept verbatim next to the summary; 0 means none"`
+	FoldedChars    int     `json:"folded_chars" doc:"characters for signatures of the files that were read, newest first; 0 means none"`
+}
+
+// DefaultConfig returns the settings of the default preset, fresh_start.
+func DefaultConfig() Config {
+	c, _ := presetConfig(presets[0].Name)
+	return c
+}
+
+// UnmarshalJSON sets c to the preset that data names, the default one if it names none, and then applies the
+// other settings in data. Unknown settings are errors.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	named := struct {
+		Preset *string `json:"preset"`
+	}{&c.Preset}
+	if err := json.Unmarshal(data, &named); err != nil {
+		return err
+	}
+	if named.Preset != nil {
+		if p, ok := presetConfig(*named.Preset); ok {
+			*c = p
+		}
+	}
+	type plain Config // without this method
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode((*plain)(c))
+}
+
+// Validate reports every setting that is out of range.
+func (c *Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	oneOf := func(name, value string, allowed ...string) {
+		if !slices.Contains(allowed, value) {
+			fault("%s: %q is none of %s", name, value, strings.Join(allowed, ", "))
+		}
+	}
+	oneOf("preset", c.Preset, presetNames()...)
+	oneOf("request", c.Request, requestText, requestNative, requestPrefix)
+	for _, n := range []struct {
+		name  string
+		value int
+		least int
+	}{
+		{"max_output", c.MaxOutput, 1},
+		{"max_calls", c.MaxCalls, 1},
+		{"keep_first", c.KeepFirst, 0},
+		{"recent_messages", c.RecentMessages, 0},
+		{"folded_chars", c.FoldedChars, 0},
+	} {
+		if n.value < n.least {
+			fault("%s: %d is less than %d", n.name, n.value, n.least)
+		}
+	}
+	for _, s := range []struct {
+		name  string
+		value float64
+	}{{"recent_share", c.RecentShare}, {"user_words_share", c.UserWordsShare}} {
+		if !(s.value >= 0 && s.value <= 1) {
+			fault("%s: %v is not between 0 and 1", s.name, s.value)
+		}
+	}
+	if c.PromptText != "" && c.PromptFile != "" {
+		fault("prompt_file: prompt_text is set too; use one of them")
+	}
+	return errors.Join(errs...)
+}
+
+// The ways to show a model the conversation.
+const (
+	requestText   = "text"
+	requestNative = "native"
+	requestPrefix = "prefix"
+)
+
+// Constants of all presets.
+const (
+	// margin is the share of the window of the model that writes which a request leaves free,
+	// because tokenizers differ. Source: Roo-Code's TOKEN_BUFFER_PERCENTAGE.
+	margin = 0.1
+	// overlap is the share of a part that repeats the one before. Source: docs/decisions/0014-native.md.
+	overlap = 0.05
+	// parallel is the number of parts read at the same time: few enough for the rate limits of a new account.
+	parallel = 4
+)
+
+// A preset is a way of working that somebody else has described: a style, and defaults for
+// the settings.
+type preset struct {
+	Name     string
+	Doc      string
+	Source   string
+	settings Config
+	style    style
+}
+
+// A style is the part of a preset that no setting changes.
+type style struct {
+	prompt          string // the instructions for a summary
+	promptInSystem  bool   // and it is in the system prompt, unless that is the agent's
+	role            core.Role
+	heading         string // first words of the summary; %d is the number of messages that it replaces
+	acknowledgement string // answer of the assistant to a summary of the user, if a user message is next; empty for none
+	sectionMessages int    // for each summary; 0 means one summary for all
+	snapToUser      bool   // the recent messages begin with a user message, if there is one
+	readFirst       bool   // the model also reads the first messages that are kept
+	environment     bool   // the environment details are added to the summary, unless the user requested it
+	clipChars       int    // to keep of a tool's result or arguments, if a request is too long
+}
+
+// Both of Roo-Code's defaults.
+const (
+	rooOutput = 8192
+	clipChars = 8000
+)
+
+// presets are all there are, the default one first. docs/native.md is made of this table.
+var presets = []preset{
+	{
+		Name:     "fresh_start",
+		Doc:      "The summary replaces everything before it. Commands of the task, signatures of the files read and the environment are added to it.",
+		Source:   "Roo-Code since January 2026",
+		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, UserWordsShare: 0.25, FoldedChars: 50_000},
+		style: style{
+			prompt: handoverPrompt, role: core.RoleUser, heading: "## Conversation Summary\n",
+			readFirst: true, environment: true, clipChars: clipChars,
+		},
+	},
+	{
+		Name:     "keep_recent",
+		Doc:      "The first message, the summary of the middle, the last three messages, with the call of a result.",
+		Source:   "Roo-Code until January 2026",
+		settings: Config{Request: requestText, MaxOutput: rooOutput, MaxCalls: 32, KeepFirst: 1, RecentMessages: 3, UserWordsShare: 0.25},
+		style:    style{prompt: handoverPrompt, promptInSystem: true, role: core.RoleAssistant, readFirst: true, clipChars: clipChars},
+	},
+	{
+		Name:     "rolling",
+		Doc:      "The summary, an acknowledgement, the newest messages from a user's turn on. Each summary takes up the one before.",
+		Source:   "Ripple",
+		settings: Config{Request: requestText, MaxOutput: 4096, MaxCalls: 32, RecentMessages: 6, RecentShare: 0.25, UserWordsShare: 0.25},
+		style: style{
+			prompt: statePrompt, role: core.RoleUser, heading: "Summary of the conversation so far:\n",
+			acknowledgement: "Understood. I continue from this summary.", snapToUser: true, clipChars: 6000,
+		},
+	},
+	{
+		Name:     "sections",
+		Doc:      "Older stretches of the conversation become a short summary each, one for every 20 messages; recent messages stay.",
+		Source:   "a description of a hybrid of window and summaries, 2026",
+		settings: Config{Request: requestText, MaxOutput: 200, MaxCalls: 64, RecentShare: 0.25, UserWordsShare: 0.25},
+		style: style{
+			prompt: sectionPrompt, role: core.RoleAssistant, heading: "[Condensed %d messages]: ",
+			sectionMessages: 20, clipChars: clipChars,
+		},
+	},
+}
+
+// findPreset returns the preset of a name, the default one if there is none.
+func findPreset(name string) *preset {
+	for i := range presets {
+		if presets[i].Name == name {
+			return &presets[i]
+		}
+	}
+	return &presets[0]
+}
+
+// presetConfig returns the settings of a preset.
+func presetConfig(name string) (Config, bool) {
+	p := findPreset(name)
+	c := p.settings
+	c.Preset = p.Name
+	return c, p.Name == name
+}
+
+func presetNames() []string {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.Name)
+	}
+	return names
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -172,4 +173,112 @@ func (s *shaper) image(i core.Image) core.Part {
 
 func describeOpaque(o core.Opaque) string {
 	return fmt.Sprintf("[A block of kind %q, %d bytes; not shown here]", o.Kind, len(o.JSON))
+}
+
+// assemble returns the kept messages with the summaries among them. Each is where
+// the last of its messages was, or else the first, so that the conversation begins with
+// the user if it did. Ack, if not nil, follows the last one if the user speaks next.
+func (p *plan) assemble(summaries []core.Message, ack *core.Message) []core.Message {
+	out := p.place(summaries, ack, false)
+	if was, ok := firstSpeaker(p.req.Messages); ok && was == core.RoleUser {
+		if is, ok := firstSpeaker(out); !ok || is != core.RoleUser {
+			summaries = slices.Clone(summaries)
+			summaries[0].Role = core.RoleUser
+			out = p.place(summaries, ack, true)
+		}
+	}
+	return out
+}
+
+func (p *plan) place(summaries []core.Message, ack *core.Message, front bool) []core.Message {
+	const kept = -1
+	at := make([]int, len(p.req.Messages)) // which section a message belongs to
+	for i := range at {
+		at[i] = kept
+	}
+	place := make([]int, len(summaries)) // the message that a summary follows
+	for s, section := range p.sections {
+		for _, i := range section {
+			at[i] = s
+		}
+		place[s] = section[len(section)-1]
+	}
+	if front {
+		place[0] = p.sections[0][0]
+	}
+	out := make([]core.Message, 0, len(at))
+	next, last := 0, kept
+	for i := range at {
+		if at[i] == kept {
+			out = append(out, p.req.Messages[i])
+		}
+		for next < len(summaries) && place[next] == i {
+			out = append(out, summaries[next])
+			last = len(out) - 1
+			next++
+		}
+	}
+	if ack != nil && out[last].Role == core.RoleUser && last+1 < len(out) && out[last+1].Role == core.RoleUser {
+		out = slices.Insert(out, last+1, *ack)
+	}
+	return out
+}
+
+func firstSpeaker(messages []core.Message) (core.Role, bool) {
+	for i := range messages {
+		if messages[i].Role != core.RoleSystem {
+			return messages[i].Role, true
+		}
+	}
+	return "", false
+}
+
+// A partAt is the position of a part: message and index in it.
+type partAt struct{ message, part int }
+
+// A toolUse is the form of a call or a result that is shown as one. The zero value is one that is shown as
+// text.
+type toolUse struct {
+	answer *core.ToolResult // of a call, to move to the very next message
+	moved  bool             // of a result: it follows its call now
+}
+
+// pairTools says which calls and results of messages can be shown as such. The APIs want every result in the
+// message after its call and no ID twice; others are brought into that form, or else shown as text. A call
+// without a result gets one that says so. By the rule of [core.Groups], a result answers the oldest open call
+// of its ID.
+func pairTools(messages []core.Message) map[partAt]toolUse {
+	uses := map[partAt]toolUse{}
+	type call struct {
+		at    partAt
+		shown bool
+	}
+	open := map[string][]call{}
+	used := map[string]bool{}
+	for i := range messages {
+		for j, p := range messages[i].Parts {
+			switch p := p.(type) {
+			case core.ToolCall:
+				shown := messages[i].Role == core.RoleAssistant && !used[p.ID] && p.ID != ""
+				if shown {
+					used[p.ID] = true
+					uses[partAt{i, j}] = toolUse{answer: &core.ToolResult{CallID: p.ID, Content: []core.Part{core.Text(prefix.Deferred)}}}
+				}
+				open[p.ID] = append(open[p.ID], call{partAt{i, j}, shown})
+			case core.ToolResult:
+				calls := open[p.CallID]
+				if len(calls) == 0 {
+					continue
+				}
+				open[p.CallID] = calls[1:]
+				if calls[0].shown {
+					answer := p
+					uses[calls[0].at] = toolUse{answer: &answer}
+					uses[partAt{i, j}] = toolUse{moved: true}
+				}
+			case core.Text, core.Image, core.Reasoning, core.Opaque:
+			}
+		}
+	}
+	return uses
 }

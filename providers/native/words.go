@@ -2,12 +2,16 @@ package native
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/outline"
 )
 
 // wordsIntro is the beginning of the block that repeats the user, which package dialog writes and reads.
@@ -222,3 +226,40 @@ const elsewhere = "[… the rest of the message left out]"
 const leftOutTokens = 12
 
 func leftOut(n int) string { return "<left_out messages=\"" + strconv.Itoa(n) + "\"/>\n" }
+
+// clip returns text without its middle if it has more than keep bytes, with a note of how much is missing: the
+// beginning says the subject, the end the outcome. Runes stay whole.
+func clip(text string, keep int) string {
+	if len(text) <= keep {
+		return text
+	}
+	head, tail := keep*2/3, keep-keep*2/3
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	cut := len(text) - tail
+	for cut < len(text) && !utf8.RuneStart(text[cut]) {
+		cut++
+	}
+	return text[:head] + fmt.Sprintf("\n[… %d bytes left out here …]\n", cut-head) + text[cut:]
+}
+
+// A folder returns blocks with signatures of the files that the agent has read, newest
+// first, with about so many characters in all. It fails only if ctx ends.
+type folder func(ctx context.Context, req *core.Request, chars int) ([]string, error)
+
+// foldFiles is the folder that reads files.
+func foldFiles(ctx context.Context, req *core.Request, chars int) ([]string, error) {
+	folded, err := outline.Files(ctx, req.FilesRead, outline.Options{Root: req.Dir, Chars: chars})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // a folder that cannot be read is no reason to lose a summary
+	}
+	blocks := make([]string, len(folded.Blocks))
+	for i, b := range folded.Blocks {
+		blocks[i] = b.Text
+	}
+	return blocks, nil
+}

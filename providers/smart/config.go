@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -205,4 +208,234 @@ func (a *Accept) refuses(w *work, before, after []core.Message) string {
 		}
 	}
 	return ""
+}
+
+// defaultPreset is used when the configuration names none.
+const defaultPreset = "balanced"
+
+// A preset is a list of passes with a name.
+type preset struct {
+	name, doc string
+	land      float64 // see [Config.Land]
+	passes    []PassConfig
+}
+
+// lossless are the passes that every preset of ours begins with.
+var lossless = []PassConfig{
+	{Pass: "layout", Always: true},
+	{Pass: "environment", Always: true},
+	{Pass: "superseded", Always: true},
+	{Pass: "near_duplicates", Always: true},
+	{Pass: "duplicates", Always: true}, // the last, so that no reference leads to a stub
+}
+
+// Lossless returns the passes of the preset lossless.
+func Lossless() []PassConfig { return slices.Clone(lossless) }
+
+func after(passes []PassConfig, more ...PassConfig) []PassConfig {
+	return append(slices.Clip(passes), more...)
+}
+
+func with(name, settings string) PassConfig {
+	return PassConfig{Pass: name, Settings: json.RawMessage(settings)}
+}
+
+// presets makes the documentation too: docs/smart.md is generated from it.
+var presets = []preset{
+	{name: "lossless", doc: "what is repeated, stale or empty goes; nothing that appears only once is touched", land: 1, passes: lossless},
+	{
+		name: "gentle", doc: "the lines with the lowest expected use, and no more than the target requires: for targets of 80 to 95 %, at which little but repeated lines has to go",
+		land: 1, passes: []PassConfig{{Pass: "layout", Always: true}, with("value", `{}`)},
+	},
+	{
+		name: "balanced", doc: "what lossless removes, then the lines with the lowest expected use, until the target is met",
+		land: 1, passes: after(lossless, with("value", `{}`)),
+	},
+	{
+		name: "aggressive", doc: "what lossless removes, what was read before it was written and run before it was run again, old reasoning, then the lines with the lowest expected use, down to half of the target, so that the next condensation is far away",
+		land: 0.5, passes: []PassConfig{
+			{Pass: "layout", Always: true},
+			{Pass: "environment", Always: true},
+			{Pass: "superseded", Always: true, Settings: json.RawMessage(`{"by_writes": true, "runs": true}`)},
+			{Pass: "near_duplicates", Always: true},
+			{Pass: "duplicates", Always: true},
+			with("reasoning", `{}`),
+			with("value", `{}`),
+		},
+	},
+}
+
+func presetNames() []string {
+	names := make([]string, len(presets))
+	for i := range presets {
+		names[i] = presets[i].name
+	}
+	return names
+}
+
+func findPreset(name string) (*preset, bool) {
+	for i := range presets {
+		if presets[i].name == name {
+			return &presets[i], true
+		}
+	}
+	return nil, false
+}
+
+// removedPresets names the replacements of presets of former versions.
+var removedPresets = map[string]string{
+	"conservative":        `"balanced" keeps more of the text that is needed later, at every size`,
+	"observation_masking": `use passes: [{pass: mask, keep: 10}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"clear_tool_uses":     `use passes: [{pass: mask, keep: 3}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"prune":               `use passes: [prune], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"headtail":            `use passes: [{pass: headtail, fit: true, tokens: 40, keep: 0}], which is the same, or "balanced", which keeps more of the text that is needed later`,
+	"score":               `use passes: [score], which is the same, or "balanced", which keeps more of the text that is needed later`,
+}
+
+// minArgument is the size in bytes up to which an argument of a call is left alone: a stub
+// is about as long.
+const minArgument = 200
+
+// shortenCall replaces the long arguments of the call in segment i by stubs, after the first keep bytes of each.
+// Where locates the content, or a newer version of it.
+func (w *work) shortenCall(i, keep int, where string) {
+	p := &w.segments[i]
+	if p.fixed || p.gone || len(p.text) < minArgument {
+		return
+	}
+	of := ""
+	if p.use != nil {
+		of = p.use.Name
+	}
+	shorten := func(s string) (string, bool) {
+		if len(s) < keep+minArgument || hasStub(s) {
+			return "", false
+		}
+		cut := keep
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		gaps := []gap{{Span: core.Span{Start: cut, End: len(s)}}}
+		wholeTags(s, gaps)
+		cut = gaps[0].Start
+		return s[:cut] + gaps[0].fill(s, stub{
+			lines: dialog.CountLines(s[cut:]), bytes: len(s) - cut, gap: true, of: of, where: where, handle: w.handle(p),
+		}), true
+	}
+	if text, ok := mapStrings(p.text, shorten); ok {
+		w.put(i, text)
+		return
+	}
+	if strings.HasPrefix(p.text, "<") {
+		if text, ok := mapElement(p.text, shorten); ok {
+			w.put(i, text)
+		}
+	}
+}
+
+// mapStrings replaces string values, at any depth of the JSON, and leaves every
+// other byte as it was. It reports false if nothing was replaced or args is not JSON.
+func mapStrings(args string, f func(string) (string, bool)) (string, bool) {
+	if len(args) == 0 || args[0] != '{' && args[0] != '[' || !json.Valid([]byte(args)) {
+		return "", false
+	}
+	var out strings.Builder
+	from := 0
+	for i := 0; i < len(args); i++ {
+		if args[i] != '"' {
+			continue
+		}
+		end := stringEnd(args, i)
+		if !isKey(args, end) {
+			var s string
+			if end-i > minArgument && json.Unmarshal([]byte(args[i:end]), &s) == nil {
+				if short, ok := f(s); ok {
+					out.WriteString(args[from:i])
+					out.Write(quote(short))
+					from = end
+				}
+			}
+		}
+		i = end - 1
+	}
+	if from == 0 {
+		return "", false
+	}
+	out.WriteString(args[from:])
+	return out.String(), true
+}
+
+// stringEnd returns the index after the JSON string that begins at i.
+func stringEnd(s string, i int) int {
+	for i++; s[i] != '"'; i++ {
+		if s[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// isKey reports whether a colon follows the string that ends at end.
+func isKey(s string, end int) bool {
+	for ; end < len(s); end++ {
+		switch s[end] {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return s[end] == ':'
+		}
+	}
+	return false
+}
+
+func quote(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can always be written
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// contentElements hold the content that a call in the text protocol writes.
+var contentElements = []string{"content", "diff", "result", "message", "arguments", "args", "todos", "operations", "follow_up", "question"}
+
+// mapElement shortens the content of elements that hold text of any length, in a call of the
+// text protocol. It uses the first name with an element that f shortens.
+func mapElement(call string, f func(string) (string, bool)) (string, bool) {
+	elements := dialog.Pairs(call)
+	for _, name := range contentElements {
+		var out strings.Builder
+		from := 0
+		for _, e := range outermost(call, elements, name) {
+			if short, ok := f(call[e.Open.End:e.Close.Start]); ok {
+				out.WriteString(call[from:e.Open.End])
+				out.WriteString(short)
+				from = e.Close.Start
+			}
+		}
+		if from > 0 {
+			out.WriteString(call[from:])
+			return out.String(), true
+		}
+	}
+	return "", false
+}
+
+// outermost returns the elements called name that are not inside another of that name. If
+// there is only one, it extends to the last tag that could end it: its content may mention
+// such tags.
+func outermost(call string, elements []dialog.Pair, name string) []dialog.Pair {
+	var out []dialog.Pair
+	for _, e := range slices.Backward(elements) { // by their ends, so outer ones come first
+		if e.Name == name && (len(out) == 0 || e.Close.End <= out[len(out)-1].Open.Start) {
+			out = append(out, e)
+		}
+	}
+	slices.Reverse(out)
+	if len(out) == 1 {
+		end := "</" + name + ">"
+		if i := strings.LastIndex(call, end); i > out[0].Close.Start {
+			out[0].Close = core.Span{Start: i, End: i + len(end)}
+		}
+	}
+	return out
 }

@@ -61,17 +61,17 @@ func Result(path string) string {
 }
 
 // Open returns a host for a model with the window, without files.
-func Open(t testing.TB) *condense.Host {
-	t.Helper()
+func Open(tb testing.TB) *condense.Host {
+	tb.Helper()
 	h, err := condense.Open(context.Background(), &condense.Options{Values: &config.Values{
 		Profiles: map[string]config.ProfileValues{"small": {Window: new(Window)}}, DefaultProfile: "small",
 	}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := h.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return h

@@ -9,14 +9,17 @@ package agents
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"iter"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/tree"
 )
 
 // An Agent is a row of the table.
@@ -362,3 +365,26 @@ func begins(raw []byte, prefix string) bool {
 		raw = trimmed
 	}
 }
+
+// The names of the APIs that addresses belong to, as in --upstream.
+const (
+	Anthropic = "anthropic"
+	OpenAI    = "openai"
+	Gemini    = "gemini"
+	Vertex    = "vertex"
+	Bedrock   = "bedrock"
+	Azure     = "azure"
+)
+
+//go:embed table.yaml
+var tableYAML []byte
+
+var all = sync.OnceValue(func() (all []*Agent) {
+	if err := tree.Decode(tableYAML, &all); err != nil {
+		panic("agents: table.yaml: " + err.Error()) // embedded and tested
+	}
+	return all
+})
+
+// Any returns an agent that is not known.
+func Any() *Agent { return all()[len(all())-1] }

@@ -1,7 +1,9 @@
 package lineage
 
 import (
+	"crypto/sha256"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
@@ -55,3 +57,159 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 
 // Condensed reports whether an epoch replaces some of the client's messages.
 func (s *State) Condensed() bool { return s.Epoch != nil && s.Epoch.Cut > 0 }
+
+// plain returns a hash of the messages by their plain form, zero in an API without one, and how many of them it takes to reach
+// the hash upto; all if they do not.
+func plain(api wire.API, messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
+	of := wire.Of(api).Plain
+	for i := range messages {
+		if of == nil {
+			break
+		}
+		h, ok := of(messages[i].Raw)
+		if !ok {
+			continue
+		}
+		both := sha256.Sum256(append(sum[:], h[:]...))
+		if sum = wire.Hash(both[:len(sum)]); sum == upto {
+			return sum, i + 1
+		}
+	}
+	return sum, len(messages)
+}
+
+// moved returns a state for a request of an agent that changed the model, and with it the form of the history. The state
+// has the latest epoch that replaces the same messages in their former form. It is nil if no state has one, or if best
+// has it. For a model without system messages, the epoch's system messages become the user's. The state records the messages
+// that the epoch replaces; later messages count as never sent.
+func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *State {
+	var from *State
+	cut := 0
+	for _, t := range states {
+		e := t.Epoch
+		if e == nil || e.Plain == (wire.Hash{}) || t.Model == r.Model || !newer(e, best) || from != nil && !newer(e, from) {
+			continue
+		}
+		if 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From {
+			continue // in the same form: the client went back, and best is where it was then
+		}
+		sum, n := plain(r.API, r.Messages, e.Plain)
+		if sum != e.Plain {
+			continue
+		}
+		for n < len(r.Messages) && r.Messages[n].Role == "system" { // reminders of a message that is replaced
+			n++
+		}
+		if n < len(r.Messages) {
+			from, cut = t, n
+		}
+	}
+	if from == nil {
+		return nil
+	}
+	s, e := *from, *from.Epoch
+	e.Cut, e.From, e.Whole, e.Bare, e.Over = cut, rolling[cut-1], false, nil, ""
+	if !slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "system" }) {
+		e.Block, e.Our = slices.Clone(e.Block), 0
+		for i, raw := range e.Block {
+			e.Block[i] = shape(r.API, wire.Remind(raw))
+		}
+	}
+	s.ID, s.Epoch, s.Rolling, s.Ends, s.Lengths, s.Doubts, s.Ingest, s.Counts, s.counted = "", &e, rolling[:cut:cut], nil, nil, nil, nil, nil, nil
+	s.follow(r, rolling, false)
+	return &s
+}
+
+// newer reports whether e is later than the epoch of s. S may be nil.
+func newer(e *Epoch, s *State) bool { return s == nil || s.Epoch == nil || e.N > s.Epoch.N }
+
+// Adapt changes s for the model of r, which binds thinking to the messages before it if bound is set, or if s knows
+// that of the same model. Thinking that an epoch or an undo on another model left with other messages is left out then.
+func (s *State) Adapt(r *wire.Request, rolling []wire.Hash, bound bool) {
+	s.follow(r, rolling, bound)
+	switch from, to := s.unknown(r, rolling); {
+	case !s.Bound:
+		s.Loose = s.Loose || anyThinking(r.Messages[from:to])
+	case s.Loose: // models that bind thinking do not demand that a turn begins with it
+		s.Strip(r, rolling)
+		s.Loose = false
+	}
+}
+
+// follow is Adapt where it is not yet known whether the model binds thinking. On one that does, the thinking of answers that are
+// new in r is left out, unless they answer a request that was sent with this epoch. On others it stays.
+func (s *State) follow(r *wire.Request, rolling []wire.Hash, bound bool) {
+	if s.Bound = bound || s.Bound && s.Model == r.Model; !s.Bound {
+		return
+	}
+	if from, to := s.unknown(r, rolling); from < to {
+		s.bare(r, rolling, from, to)
+	}
+}
+
+// unknown returns the range of messages that are new in r up to the last answer to a request that was not sent with
+// this epoch. The messages before such an answer were not those sent now: the client may have bypassed the gateway, or
+// a branch may have sent them that is no longer stored.
+func (s *State) unknown(r *wire.Request, rolling []wire.Hash) (from, to int) {
+	if s.Epoch == nil && len(s.Ingest) == 0 && !s.Tool {
+		return 0, 0
+	}
+	from = s.shared(rolling)
+	known := true
+	for i := from; i < len(r.Messages); i++ {
+		if r.Messages[i].Role != "assistant" {
+			continue
+		}
+		if i == from || r.Messages[i-1].Role != "assistant" {
+			known = i > 0 && slices.Contains(s.Ends, rolling[i-1])
+		}
+		if !known {
+			to = i + 1
+		}
+	}
+	return from, max(from, to)
+}
+
+// Strip changes s: the thinking in the messages of r is no longer sent. It serves the retry after a vendor has
+// refused thinking because the messages before it have changed. From then on, the model counts as one that binds
+// thinking.
+func (s *State) Strip(r *wire.Request, rolling []wire.Hash) {
+	s.Bound = true
+	cut := 0
+	if s.Epoch != nil {
+		if !s.Epoch.covers(rolling) {
+			return
+		}
+		cut = s.Epoch.Cut
+	}
+	s.bare(r, rolling, cut, len(r.Messages))
+	var block [][]byte
+	for _, raw := range s.Epoch.Block {
+		if raw = wire.StripThinking(r.API, raw); raw != nil {
+			block = append(block, raw)
+		}
+	}
+	s.Epoch.Block = block // of the copy that bare made, so it may be changed
+	s.Epoch.Our = 0
+}
+
+// bare leaves out the thinking of the messages with indexes from ≤ i < to.
+func (s *State) bare(r *wire.Request, rolling []wire.Hash, from, to int) {
+	e := Epoch{}
+	if s.Epoch != nil {
+		e = *s.Epoch
+	}
+	known := e.bares()
+	e.Bare = slices.Clip(e.Bare)
+	for i := from; i < to; i++ {
+		if r.Messages[i].Thinking && !known[rolling[i]] {
+			e.Bare = append(e.Bare, rolling[i])
+		}
+	}
+	s.Epoch = &e
+	s.Counts = s.Counts[:min(len(s.Counts), from)]
+}
+
+func anyThinking(messages []wire.Message) bool {
+	return slices.ContainsFunc(messages, func(m wire.Message) bool { return m.Thinking })
+}

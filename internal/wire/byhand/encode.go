@@ -158,7 +158,6 @@ func AppendPart(b []byte, p core.Part) []byte {
 // kindOf returns the field of a part, other than a text, that p is written to, and the texts in its fields from 1 on; 0 if p is no part.
 func kindOf(p core.Part) (num protowire.Number, texts [3]string) {
 	switch p := p.(type) {
-	case core.Text:
 	case core.ToolCall:
 		return numPartCall, [...]string{Name(p.ID), Name(p.Name), p.Args}
 	case core.ToolResult:
@@ -169,6 +168,7 @@ func kindOf(p core.Part) (num protowire.Number, texts [3]string) {
 		return numPartReasoning, [...]string{p.Text, p.Signature, p.Encrypted}
 	case core.Opaque:
 		return numPartOpaque, [...]string{Name(p.Kind), p.JSON, ""}
+	case core.Text: // has no fields of its own
 	}
 	return 0, texts
 }
