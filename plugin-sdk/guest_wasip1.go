@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -222,7 +221,7 @@ func codeOf(err error) int32 { return int32(byhand.CodeOf(err, codeUnknown)) }
 func rescue() {
 	if v := recover(); v != nil {
 		stack := debug.Stack()
-		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, plain.Where(stack)))
+		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, byhand.Where(stack)))
 	}
 }
 

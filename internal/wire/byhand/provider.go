@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -40,6 +41,9 @@ func Problems(s registry.Strategy, err error) []Problem {
 	}
 	return out
 }
+
+// Where returns the place of a panic in a stack, for plugins, which import no more than this package.
+func Where(stack []byte) string { return plain.Where(stack) }
 
 // Run returns how many of messages, from the first, are in the conversation in this order with the same content. At has the
 // indexes of the conversation by ID.
