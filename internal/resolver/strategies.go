@@ -26,17 +26,13 @@ func Strategies(own ...registry.Strategy) (*registry.Registry, error) {
 // Names returns opts with the known names of strategies, tokenizers and the default chain. Names that opts has
 // already stay.
 func Names(reg *registry.Registry, opts config.Options) config.Options {
-	if opts.Builtin == nil {
-		opts.Builtin = reg.Names()
-	}
-	if opts.Strategies == nil {
-		opts.Strategies = reg.Names()
-	}
-	if opts.Tokenizers == nil {
-		opts.Tokenizers = tokens.Names()
-	}
-	if opts.Chain == nil {
-		opts.Chain = providers.Chain()
+	for _, known := range []struct {
+		to    *[]string
+		names func() []string
+	}{{&opts.Builtin, reg.Names}, {&opts.Strategies, reg.Names}, {&opts.Tokenizers, tokens.Names}, {&opts.Chain, providers.Chain}} {
+		if *known.to == nil {
+			*known.to = known.names()
+		}
 	}
 	return opts
 }

@@ -164,11 +164,16 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 		c.estimates.Store(res.GetEstimates())
 		return nil
 	}
-	e := &SettingsError{}
+	return &SettingsError{Problems: problems(res, printable)}
+}
+
+// problems returns the problems in an answer, with texts as clean makes them.
+func problems(res *condensepb.ConfigureResponse, clean func(string) string) []Problem {
+	var all []Problem
 	for _, p := range res.GetProblems() {
-		e.Problems = append(e.Problems, Problem{Key: printable(p.GetKey()), Message: printable(p.GetMessage())})
+		all = append(all, Problem{Key: clean(p.GetKey()), Message: clean(p.GetMessage())})
 	}
-	return e
+	return all
 }
 
 // printable removes control characters from a plugin's text, which could act on a terminal or forge lines of a log.

@@ -67,14 +67,8 @@ func (r *Relay) Configure(ctx context.Context, req *condensepb.ConfigureRequest)
 // ParseProblems decodes a ConfigureResponse.
 func ParseProblems(data []byte) ([]Problem, error) {
 	res := &condensepb.ConfigureResponse{}
-	if err := unmarshal(data, res); err != nil {
-		return nil, err
-	}
-	var all []Problem
-	for _, p := range res.GetProblems() {
-		all = append(all, Problem{Key: p.GetKey(), Message: p.GetMessage()})
-	}
-	return all, nil
+	err := unmarshal(data, res)
+	return problems(res, valid), err
 }
 
 func asStatus(err error) error {

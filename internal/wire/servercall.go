@@ -274,18 +274,16 @@ func (c *serverCall) reply(ctx context.Context, cb *condensepb.Callback) (*conde
 	cb.Id = c.lastID
 	c.waiting[cb.GetId()] = ch
 	c.mu.Unlock()
-	forget := func() {
+	defer func() {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		delete(c.waiting, cb.GetId())
-		c.mu.Unlock()
-	}
+	}()
 	if err := c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Callback{Callback: cb}}); err != nil {
-		forget()
 		return nil, err
 	}
 	select {
 	case <-ctx.Done():
-		forget()
 		return nil, ctx.Err()
 	case r, ok := <-ch:
 		if !ok {

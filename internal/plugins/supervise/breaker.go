@@ -72,8 +72,11 @@ func (b *breaker) unavailable() error {
 	}
 }
 
-func (b *breaker) lastError() error {
-	if err := b.last.Load(); err != nil {
+func (b *breaker) lastError() error { return stored(&b.last) }
+
+// stored returns the error in p, if there is one.
+func stored(p *atomic.Pointer[error]) error {
+	if err := p.Load(); err != nil {
 		return *err
 	}
 	return nil

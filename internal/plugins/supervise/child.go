@@ -268,12 +268,7 @@ func (c *child) giveUp(err error) {
 }
 
 // reason returns why the host killed the process; nil if it did not.
-func (c *child) reason() error {
-	if err := c.fault.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
+func (c *child) reason() error { return stored(&c.fault) }
 
 // kill ends the process and its group at once.
 func (c *child) kill() {

@@ -15,6 +15,6 @@ func (p *Process) PeakMemory() int64 {
 	}
 	_, rest, _ := strings.Cut(string(text), "\nVmHWM:")
 	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	kb, _ := strconv.ParseInt(number, 10, 64) //nolint:errcheck // 0 if it is not there
+	kb, _ := strconv.ParseInt(number, 10, 64) // 0 if it is not there
 	return kb << 10
 }

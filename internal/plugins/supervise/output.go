@@ -266,10 +266,7 @@ func (b *bucket) has(now time.Time) bool {
 func (b *bucket) take(now time.Time, n float64) time.Duration {
 	b.fill(now)
 	b.level -= n
-	if b.level >= 0 {
-		return 0
-	}
-	return time.Duration(-b.level / b.rate * float64(time.Second))
+	return time.Duration(max(0, -b.level) / b.rate * float64(time.Second))
 }
 
 var _ io.Writer = (*lineWriter)(nil)

@@ -46,17 +46,12 @@ func newPrivateDir(parent string) (*privateDir, error) {
 	return nil, fmt.Errorf("private folder: %w", errors.Join(err, os.RemoveAll(tmp)))
 }
 
-// entry returns the path of a new entry, which does not exist yet.
-func (d *privateDir) entry() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.next++
-	return filepath.Join(d.path, strconv.Itoa(d.next))
-}
-
 // mkdir makes a folder in d.
 func (d *privateDir) mkdir() (string, error) {
-	path := d.entry()
+	d.mu.Lock()
+	d.next++
+	path := filepath.Join(d.path, strconv.Itoa(d.next))
+	d.mu.Unlock()
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return "", fmt.Errorf("private folder: %w", err)
 	}

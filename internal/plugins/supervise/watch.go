@@ -115,9 +115,7 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 
 // probe checks the health of the process and kills it if the check fails.
 func (w *watcher) probe() {
-	ctx, cancel := context.WithCancel(w.p.closing)
-	defer cancel()
-	if err := w.i.probe(ctx); err != nil && w.p.closing.Err() == nil {
+	if err := w.i.probe(w.p.closing); err != nil && w.p.closing.Err() == nil {
 		w.giveUp(err)
 	}
 }

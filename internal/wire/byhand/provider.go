@@ -42,7 +42,7 @@ func Problems(s registry.Strategy, err error) []Problem {
 	return out
 }
 
-// Where is [plain.Where], for what may import only this package.
+// Where returns the place of a panic in a stack, for plugins, which import no more than this package.
 func Where(stack []byte) string { return plain.Where(stack) }
 
 // Run returns how many of messages, from the first, are in the conversation in this order with the same content. At has the
