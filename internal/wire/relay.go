@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/internal/wire/byhand"
@@ -212,24 +213,20 @@ func (g *GuestCall) Report(step []byte) error {
 	return nil
 }
 
-// Generate has the host ask a language model, with an encoded Generate. It returns an encoded Reply.
-func (g *GuestCall) Generate(ctx context.Context, data []byte) ([]byte, error) {
-	req := &condensepb.Generate{}
-	cb := &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: req}}
-	return g.ask(ctx, data, req, cb, "asks a model with something that is no Generate")
+// questions are the callbacks of a guest: the field of each, and what one does that asks with something else.
+var questions = map[string]struct {
+	num   protowire.Number
+	fault string
+}{
+	"count":    {2, "counts with something that is no CountTokens"},
+	"generate": {3, "asks a model with something that is no Generate"},
 }
 
-// Count has the host count tokens, with an encoded CountTokens. It returns an encoded Reply.
-func (g *GuestCall) Count(ctx context.Context, data []byte) ([]byte, error) {
-	req := &condensepb.CountTokens{}
-	cb := &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}}
-	return g.ask(ctx, data, req, cb, "counts with something that is no CountTokens")
-}
-
-// ask returns the host's reply to the callback around req, which data encodes, a refusal included.
-func (g *GuestCall) ask(ctx context.Context, data []byte, req proto.Message, cb *condensepb.Callback, fault string) ([]byte, error) {
-	if err := unmarshal(data, req); err != nil {
-		return nil, fmt.Errorf("it %s: %w", fault, err)
+// Ask has the host count or generate, as data says. It returns an encoded Reply, a refusal included.
+func (g *GuestCall) Ask(ctx context.Context, name string, data []byte) ([]byte, error) {
+	q, cb := questions[name], &condensepb.Callback{}
+	if err := unmarshal(byhand.AppendBytes(nil, q.num, data), cb); err != nil {
+		return nil, fmt.Errorf("it %s: %w", q.fault, err)
 	}
 	r, err := g.call.reply(ctx, cb)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -172,12 +173,11 @@ func (c *serverCall) hidden(ctx context.Context, ids []string) ([]core.Message, 
 	return byhand.DecodeRun(data, nil)
 }
 
-func toModels(models []NamedModel) []*condensepb.LentModel {
+func toModels(models iter.Seq2[string, model.Info]) []*condensepb.LentModel {
 	var out []*condensepb.LentModel
-	for _, m := range models {
+	for name, m := range models {
 		out = append(out, &condensepb.LentModel{
-			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
-			Price: toPrice(m.Info.Price),
+			Name: valid(name), Window: int64(m.Window), MaxOutput: int64(m.MaxOutput), Images: m.Images, Price: toPrice(m.Price),
 		})
 	}
 	return out

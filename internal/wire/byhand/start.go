@@ -11,10 +11,8 @@ import (
 
 // A Start is the decoded message of that name, which begins a call.
 type Start struct {
-	Request  *core.Request // without messages
-	Messages int64         // how many there are
-	LogLevel string
-	Models   map[string]model.Info // those of the host, by name
+	Request *core.Request         // without messages
+	Models  map[string]model.Info // those of the host, by name
 }
 
 // DecodeStart decodes a Start. The result shares the bytes of data.
@@ -22,7 +20,7 @@ func DecodeStart(data []byte) (*Start, error) {
 	req := &core.Request{}
 	s := &Start{Request: req, Models: map[string]model.Info{}}
 	texts := map[protowire.Number]*string{
-		6: &req.System, 7: &req.Environment, 9: &req.Instructions, 10: &s.LogLevel, 11: &req.Dir, 12: &req.Tools, 13: &req.Originals,
+		6: &req.System, 7: &req.Environment, 9: &req.Instructions, 11: &req.Dir, 12: &req.Tools, 13: &req.Originals,
 		17: &req.Host,
 	}
 	names := map[protowire.Number]*string{3: (*string)(&req.Trigger), 4: &req.Profile, 5: &req.Mode, 16: &req.API, 18: &req.Model, 21: &req.Conversation}
@@ -37,8 +35,6 @@ func DecodeStart(data []byte) (*Start, error) {
 			return err
 		}
 		switch int(f.Num) {
-		case 1:
-			s.Messages = int64(f.N)
 		case 2:
 			b := &req.Budget
 			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &b.Window, 2: &b.Reserve, 3: &b.Overhead, 4: &b.Limit, 5: &b.Target}, nil)
@@ -110,7 +106,8 @@ func decodeNumbers(data []byte, whole map[protowire.Number]*int, floats map[prot
 // Each calls do with every field of an encoded message.
 func Each(data []byte, do func(*Field) error) error {
 	for len(data) > 0 {
-		f, rest, err := Next(data)
+		var f Field
+		rest, err := f.take(data)
 		if err != nil {
 			return err
 		}
