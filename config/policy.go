@@ -62,7 +62,8 @@ func readPolicies(files []string, opts *Options) (all enforced, errs Errors) {
 		c, wrong := readFile(file, opts, inPolicy)
 		errs = append(errs, wrong...)
 		if c != nil && len(wrong) == 0 && len(c.keys) == 0 { // perhaps it is being written
-			errs = append(errs, &Error{Origin: Origin{Kind: FromFile, File: disk.FromHere(file)}, Problem: "forbids nothing", Allowed: "remove it, or name a key of a policy"})
+			from := Origin{Kind: FromFile, File: disk.FromHere(file)}
+			errs = append(errs, &Error{Origin: from, Problem: "forbids nothing", Allowed: "remove it, or name a key of a policy"})
 		}
 		for _, f := range fieldsAt(inPolicy) {
 			if c == nil || len(wrong) > 0 {
