@@ -356,7 +356,9 @@ func scrubbed(parts []core.Part) []core.Part {
 			out[i] = core.ToolResult{CallID: p.CallID, Content: scrubbed(p.Content), IsError: p.IsError}
 		case core.Opaque:
 			out[i] = core.Opaque{Kind: p.Kind, JSON: secret.Scrub(p.JSON)}
-		case core.Image, core.Reasoning: // hold no text that others read
+		case core.Reasoning:
+			out[i] = core.Reasoning{Text: secret.Scrub(p.Text), Signature: p.Signature, Encrypted: p.Encrypted}
+		case core.Image: // holds no text that others read
 		}
 	}
 	return out

@@ -29,6 +29,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Strategy is one provider or a chain of them, to be compared.
@@ -192,17 +193,9 @@ func Run(ctx context.Context, sessions []Item, strategies []Strategy, opts *Opti
 		Modes: opts.Modes, Encoding: opts.Encoding, Seed: opts.Seed, Jobs: opts.Jobs, Rounds: opts.Rounds, Repeat: opts.Repeat,
 		ByFolder: opts.ByFolder, Cache: opts.Cache, MaxUSD: opts.MaxUSD, Now: opts.Now,
 	}
-	for _, b := range opts.Budgets {
-		o.Budgets = append(o.Budgets, lab.Budget(b))
-	}
-	var items []lab.Item
-	for _, it := range sessions {
-		items = append(items, lab.Item(it))
-	}
-	var all []lab.Strategy
-	for i := range strategies {
-		all = append(all, lab.Strategy(strategies[i]))
-	}
+	o.Budgets = plain.Each(opts.Budgets, func(b Budget) lab.Budget { return lab.Budget(b) })
+	items := plain.Each(sessions, func(s Item) lab.Item { return lab.Item(s) })
+	all := plain.Each(strategies, func(s Strategy) lab.Strategy { return lab.Strategy(s) })
 	return reportOf(lab.Run(ctx, items, all, &o))
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -328,7 +329,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 	}
 	if n.Shape != tree.Sequence {
 		if n.Shape == tree.Scalar && n.Value == nil {
-			wrong.allowed += either(emptyList[f.refers], "; write [] for none, or remove the line")
+			wrong.allowed += cmp.Or(emptyList[f.refers], "; write [] for none, or remove the line")
 		}
 		c.fail(n.At, p, wrong)
 		return nil, false
@@ -348,7 +349,7 @@ func (c *checker) names(f field, n *tree.Node, p tree.Path) (any, bool) {
 		}
 		name, _ := v.(string)
 		if seen[name] {
-			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: either(onceOnly[f.refers], "once is enough")})
+			c.fail(item.At, sub, &fault{problem: fmt.Sprintf("duplicate %q", plain.Abbreviate(name)), allowed: cmp.Or(onceOnly[f.refers], "once is enough")})
 			continue
 		}
 		seen[name] = true

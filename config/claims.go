@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -87,7 +88,7 @@ func (b *builder) tunes(at place, p tree.Path, values, below map[string]any, add
 			}
 		case f.kind == kindObject && isMap:
 			b.tunes(f.of, p, entries, under, add)
-		case !f.shortensLess(v, either(below[f.key], b.inherited(f))):
+		case !f.shortensLess(v, cmp.Or(below[f.key], b.inherited(f))):
 			add(p)
 		}
 	}
@@ -96,7 +97,7 @@ func (b *builder) tunes(at place, p tree.Path, values, below map[string]any, add
 // inherited returns the value of a setting of the layers below where they do not set it at its place.
 func (b *builder) inherited(f field) any {
 	if f.at == atTop {
-		return either(b.k.Get(f.key), b.opts.def(f))
+		return cmp.Or(b.k.Get(f.key), b.opts.def(f))
 	}
 	return f.def()
 }
@@ -161,14 +162,14 @@ func serveClaims(at place, p tree.Path, values, below map[string]any, add func(t
 		case string:
 			does := f.trust
 			if f.key == "account" {
-				does = either(accountDoes[v], does)
+				does = cmp.Or(accountDoes[v], does)
 			}
-			same := v == either(below[f.key], f.def()) && !f.lock
+			same := v == cmp.Or(below[f.key], f.def()) && !f.lock
 			if does != "" && !same && (f.key != "account" || v != AccountOff) {
 				add(p, v, does)
 			}
 		default:
-			if f.trust != "" && v != false && !reflect.DeepEqual(v, either(below[f.key], f.def())) {
+			if f.trust != "" && v != false && !reflect.DeepEqual(v, cmp.Or(below[f.key], f.def())) {
 				add(p, v, f.trust)
 			}
 		}
@@ -210,17 +211,17 @@ func (b *builder) usersModel(name string) bool {
 
 func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, any, string)) {
 	text := func(key string) string {
-		s, _ := either(entry[key], below[key]).(string)
+		s, _ := cmp.Or(entry[key], below[key]).(string)
 		return s
 	}
 	api := text("api")
-	if known, err := catalog.Lookup(either(text("model"), p[1])); err == nil && api == "" {
+	if known, err := catalog.Lookup(cmp.Or(text("model"), p[1])); err == nil && api == "" {
 		api = known.Provider
 	}
 	if api == "" && entry["base_url"] == nil && entry["price"] == nil && entry["embeddings"] == nil { // it cannot be asked
 		return
 	}
-	to := either(text("base_url"), "the vendor of the API "+api)
+	to := cmp.Or(text("base_url"), "the vendor of the API "+api)
 	for _, k := range []struct{ key, does string }{
 		{"api", "speaks this API"},
 		{"base_url", "sends conversations to this address"},
@@ -234,6 +235,6 @@ func modelClaims(entry, below map[string]any, p tree.Path, add func(tree.Path, a
 		}
 	}
 	if v, ok := entry["model"]; ok || below == nil {
-		add(p.With("model"), either(v, any(p[1])), asks)
+		add(p.With("model"), cmp.Or(v, any(p[1])), asks)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -168,10 +169,7 @@ func load(opts Options, withholds bool) (*Config, error) {
 		}
 	}
 	b.add(checkVariables(env.variables(opts.IgnoreEnv), envSpelling, FromEnv, b.k.Raw(), &b.opts))
-	var flags []variable
-	for _, key := range sortedKeys(opts.Flags) {
-		flags = append(flags, variable{key, key, opts.Flags[key]})
-	}
+	flags := plain.Each(sortedKeys(opts.Flags), func(key string) variable { return variable{key, key, opts.Flags[key]} })
 	b.add(checkVariables(flags, dottedSpelling, FromFlag, b.k.Raw(), &b.opts))
 	c, err := b.build(&Config{files: files})
 	if faults, ok := err.(Errors); ok && len(links) > 0 { //nolint:errorlint // of build, unwrapped
@@ -268,11 +266,7 @@ func (o *Options) def(f field) any {
 	if f.key != "chain" || len(o.Chain) == 0 {
 		return o.enforced.standard(f, f.def())
 	}
-	names := make([]any, len(o.Chain))
-	for i, name := range o.Chain {
-		names[i] = name
-	}
-	return names
+	return plain.Each(o.Chain, func(name string) any { return name })
 }
 
 // defaults is the lowest layer.

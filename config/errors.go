@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Error is one fault of a configuration.
@@ -20,24 +22,18 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Origin.String())
-	b.WriteString(": ")
+	text := e.Origin.String() + ": "
 	if e.Key != "" {
-		b.WriteString(e.Key)
-		b.WriteString(": ")
+		text += e.Key + ": "
 	}
-	b.WriteString(e.Problem)
+	text += e.Problem
 	if e.Allowed != "" {
-		b.WriteString("; ")
-		b.WriteString(e.Allowed)
+		text += "; " + e.Allowed
 	}
 	if e.Suggestion != "" {
-		b.WriteString("; did you mean ")
-		b.WriteString(strconv.Quote(e.Suggestion))
-		b.WriteByte('?')
+		text += "; did you mean " + strconv.Quote(e.Suggestion) + "?"
 	}
-	return b.String()
+	return text
 }
 
 // Errors are all faults of a configuration, in order of file and line. They unwrap to each
@@ -45,20 +41,12 @@ func (e *Error) Error() string {
 type Errors []*Error
 
 func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, err := range e {
-		lines[i] = err.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(plain.Each(e, (*Error).Error), "\n")
 }
 
 // Unwrap returns each fault.
 func (e Errors) Unwrap() []error {
-	errs := make([]error, len(e))
-	for i, err := range e {
-		errs[i] = err
-	}
-	return errs
+	return plain.Each(e, func(err *Error) error { return err })
 }
 
 // ordered returns e sorted by position and without duplicates, nil if it is empty.

@@ -182,11 +182,11 @@ func (e *Explanation) String() string {
 		}
 		fmt.Fprintf(w, "%s\t= %s\t= %s\t%s\n", t.Name, t.Formula, group(t.Tokens), t.Note)
 	}
-	if err := w.Flush(); err != nil {
-		return b.String() // a buffer cannot fail
-	}
-	return trimLines(b.String())
+	_ = w.Flush() // a buffer cannot fail
+	return endsOfLines().ReplaceAllString(b.String(), "")
 }
+
+var endsOfLines = plain.Pattern(`(?m) +$`)
 
 // passed lists the levels through which a value was inherited, nearest first.
 func (e *Explanation) passed(v Explained) string {
@@ -203,14 +203,6 @@ func (e *Explanation) passed(v Explained) string {
 		return "" // no level sets it; all of them would be listed
 	}
 	return strings.Join(through, ", ")
-}
-
-func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
 }
 
 func percent(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) + " %" }

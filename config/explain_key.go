@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -95,7 +96,7 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 			}
 		}
 		if len(out) == 0 {
-			doc := either(m.field.doc, "Sets nothing; everything is inherited.")
+			doc := cmp.Or(m.field.doc, "Sets nothing; everything is inherited.")
 			out = []KeyExplanation{{Key: m.path.String(), Doc: doc, Allowed: m.field.allowed()}}
 		}
 		return out

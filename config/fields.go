@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,7 +158,7 @@ func fieldOf(at place, s registry.Setting) field {
 	f.standard, f.has = s.Tag.Lookup("default")
 	switch f.kind { //nolint:exhaustive // the others have no limit
 	case kindTokens, kindBytes, kindCount, kindDollars:
-		f.max = either(f.max, maxTokens)
+		f.max = cmp.Or(f.max, maxTokens)
 	case kindObject:
 		if f.of == "" && at == atTop {
 			f.of = place(f.key)
@@ -306,11 +307,7 @@ func fieldsOf(p place, values map[string]any) []field {
 }
 
 func keysAt(p place) []string {
-	var keys []string
-	for _, f := range fieldsAt(p) {
-		keys = append(keys, f.key)
-	}
-	return keys
+	return plain.Each(fieldsAt(p), func(f field) string { return f.key })
 }
 
 // sections are the keys of the top level that hold named objects.

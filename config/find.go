@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -123,10 +124,7 @@ func only(dir string, names []string) (string, *Error) {
 	case 1:
 		return found[0], nil
 	}
-	shown := make([]string, len(found))
-	for i, f := range found {
-		shown[i] = disk.FromHere(f)
-	}
+	shown := plain.Each(found, disk.FromHere)
 	return "", &Error{
 		Origin:  Origin{Kind: FromFile, File: shown[0]},
 		Problem: "several configurations in one folder: " + strings.Join(shown, ", "), Allowed: "keep one of them",

@@ -1,12 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
 
 	"github.com/condensehq/condense/core/policy"
-
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -50,7 +50,7 @@ func (c *Config) line(id lineID) *line {
 	}
 	c.lines.of[id] = nil // until it is complete: a cycle comes back here
 	if c.lines.end == nil {
-		c.lines.end = c.newLine(nil, c.at(topLevel, nil), c.defaultLevel())
+		c.lines.end = c.newLine(nil, c.at(topLevel, nil), defaultLevel(&c.opts))
 	}
 	rest := c.lines.end
 	if p.Extends != "" {
@@ -69,7 +69,7 @@ func (c *Config) line(id lineID) *line {
 		levels = append(levels, level{label: "preset " + preset.name, values: preset.values, origin: Origin{Kind: FromPreset, Name: preset.name}})
 	}
 	l = c.newLine(rest, levels...)
-	l.rule = either(rest.rule, preset.rule)
+	l.rule = cmp.Or(rest.rule, preset.rule)
 	c.lines.of[id] = l
 	return l
 }
@@ -106,10 +106,10 @@ func (c *Config) modelLevel(m *Model) level {
 	return l
 }
 
-func (c *Config) defaultLevel() level {
+func defaultLevel(opts *Options) level {
 	l := level{label: defaultLabel, values: map[string]any{}, origin: Origin{Kind: FromDefault}}
 	for _, f := range fieldsAt(atTop) {
-		if def := c.opts.def(f); def != nil {
+		if def := opts.def(f); def != nil {
 			l.values[f.key] = def
 		}
 	}

@@ -44,7 +44,7 @@ func (c *Config) Model(name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Withheld = either(c.withheld[tree.Path{"models", name}.ID()], c.opts.enforced.forbids(m))
+	m.Withheld = cmp.Or(c.withheld[tree.Path{"models", name}.ID()], c.opts.enforced.forbids(m))
 	if m.Withheld != "" {
 		m.API, m.BaseURL, m.APIKeyEnv, m.APIKeyFile = "", "", "", ""
 	}
@@ -75,9 +75,9 @@ func modelOf(c *Config, name string) (*Model, error) {
 	id := m.ID
 	*m = *fromTable(name, known)
 	m.ID = id
-	m.API = either(declared.API, m.API)
+	m.API = cmp.Or(declared.API, m.API)
 	m.BaseURL, m.APIKeyEnv, m.APIKeyFile = declared.BaseURL, declared.APIKeyEnv, declared.APIKeyFile
-	m.Window, m.MaxOutput = either(declared.Window, m.Window), declared.MaxOutput
+	m.Window, m.MaxOutput = cmp.Or(declared.Window, m.Window), declared.MaxOutput
 	m.Images, m.Embeddings = readsImages(m), declared.Embeddings
 	if declared.Images != nil {
 		m.Images = *declared.Images
@@ -101,14 +101,6 @@ func fromTable(name string, known *catalog.Model) *Model {
 // readsImages reports whether all models with the API and address of m read images. The table
 // does not know it of others, and a model that reads none refuses the whole request.
 func readsImages(m *Model) bool { return m.API == "anthropic" && m.BaseURL == "" }
-
-func either[T comparable](first, second T) T {
-	var zero T
-	if first != zero {
-		return first
-	}
-	return second
-}
 
 // modelNames returns the names of models to suggest for a wrong one.
 func (c *Config) modelNames(like string) []string {

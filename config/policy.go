@@ -13,13 +13,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
 
 // PolicyValues are the content of a policy, which an administrator gives. No other source of values can lift what it says.
 type PolicyValues struct {
-	Vendors      []string      `json:"vendors" refers:"vendor" example:"[anthropic, \"https://llm.example.com\"]" doc:"Who may read conversations: anthropic and openai at their own addresses, and the scheme and host of others. It holds for the models that condense can ask and for serve.upstreams."`
+	Vendors      []string      `json:"vendors" refers:"vendor" example:"[anthropic, \"https://llm.example.com\"]" doc:"Who may read conversations: anthropic and openai at their own addresses, and the scheme and host of others. It holds for the models that condense can ask and for all upstreams."`
 	Models       []string      `json:"models" refers:"model" example:"[\"claude-haiku-*\"]" doc:"The models that condense may ask, as their APIs know them; * is any text without a slash."`
 	Plugins      policyPlugins `json:"plugins" unit:"object" of:"policy.plugins" doc:"The plugins that may be started: names of providers, with the checksum that each must have. {} is none."`
 	MaxThreshold float64       `json:"max_threshold" unit:"percent" min:"5" max:"100" example:"80" doc:"The largest threshold. It is the default if that is larger, and auto cannot be false."`
@@ -60,6 +61,9 @@ func readPolicies(files []string, opts *Options) (all enforced, errs Errors) {
 	for _, file := range files {
 		c, wrong := readFile(file, opts, inPolicy)
 		errs = append(errs, wrong...)
+		if c != nil && len(wrong) == 0 && len(c.keys) == 0 { // perhaps it is being written
+			errs = append(errs, &Error{Origin: Origin{Kind: FromFile, File: disk.FromHere(file)}, Problem: "forbids nothing", Allowed: "remove it, or name a key of a policy"})
+		}
 		for _, f := range fieldsAt(inPolicy) {
 			if c == nil || len(wrong) > 0 {
 				break
@@ -93,6 +97,11 @@ func readPolicies(files []string, opts *Options) (all enforced, errs Errors) {
 
 // Policy returns the lines of the administrator's policies, which no value can lift; none if there is no policy.
 func (c *Config) Policy() []Setting { return slices.Clone(c.opts.enforced) }
+
+// Forbids returns why a policy does not let conversations go to an address; empty if they may.
+func (c *Config) Forbids(address string) string {
+	return c.opts.enforced.refusal("vendors", vendorAt(address))
+}
 
 // standard returns the default of a field within the policies.
 func (e enforced) standard(f field, def any) any {
@@ -179,6 +188,9 @@ func (v *validator) forbidden(all []*Resolved) {
 	}
 	for _, s := range e {
 		limit, _ := number(s.Value)
+		if n := c.values.Serve.Epoch.Target; s.Key == "min_target" && n > 0 && n < limit {
+			fail(tree.Path{string(inServe), "epoch", "target"}, s.refuses(percent(n)))
+		}
 		for _, r := range all {
 			switch {
 			case r == nil:

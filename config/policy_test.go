@@ -54,11 +54,28 @@ func TestPolicyOfAddresses(t *testing.T) {
 	}
 }
 
+// The target of epochs is a target too, and a gateway asks about every address that it would forward to.
+func TestPolicyOfGateways(t *testing.T) {
+	opts, _ := underPolicy(t, "vendors: [anthropic]\nmin_target: 20", "serve: {epoch: {target: 5}}")
+	if _, err := config.Load(opts); err == nil || !strings.Contains(err.Error(), "serve.epoch.target: 5 % is not allowed") {
+		t.Errorf("got %v", err)
+	}
+	opts, _ = underPolicy(t, "vendors: [anthropic, \"https://eu-aiplatform.googleapis.com\"]", "chain: []")
+	c := reload(t, opts)
+	for address, allowed := range map[string]bool{
+		"https://api.anthropic.com": true, "https://eu-aiplatform.googleapis.com/v1": true, "https://api.openai.com": false, "https://aiplatform.googleapis.com": false,
+	} {
+		if why := c.Forbids(address); (why == "") != allowed {
+			t.Errorf("%s: got %q", address, why)
+		}
+	}
+}
+
 // Lines that are commented out, or are empty, forbid nothing silently.
 func TestEmptyPolicy(t *testing.T) {
 	for policy, want := range map[string]string{
 		"vendors:\n": "vendors: is empty", "plugins:\n  # x\n": "plugins: is empty", "vendors: []": "models.m.base_url: https://x.example is not allowed",
-		"plugins: {}": "plugin x is not allowed", "models: []": "models.m.base_url: m is not allowed", "[]": "must be a mapping", "threshold: 70": "unknown key; did you mean",
+		"plugins: {}": "plugin x is not allowed", "models: []": "models.m.base_url: m is not allowed", "[]": "must be a mapping", "": "forbids nothing", "# vendors: []": "forbids nothing", "threshold: 70": "unknown key; did you mean",
 	} {
 		opts, _ := underPolicy(t, policy, "models: {m: {api: anthropic, base_url: https://x.example}}\nproviders: {x: {plugin: ./x}}")
 		if _, err := config.Load(opts); err == nil || !strings.Contains(err.Error(), want) {

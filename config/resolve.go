@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -320,7 +321,7 @@ func (c *Config) Provider(name string) (*Provider, error) {
 	default:
 		p.Strategy, p.Plugin, p.SHA256 = declared.Strategy, declared.Plugin, strings.ToLower(declared.SHA256)
 		if p.Plugin != "" {
-			p.SHA256 = either(p.SHA256, c.opts.enforced.pin(name))
+			p.SHA256 = cmp.Or(p.SHA256, c.opts.enforced.pin(name))
 			p.Folder, p.Env = declared.Folder, slices.Clone(declared.Env)
 		}
 		if p.Withheld = c.withheld[tree.Path{"providers", name}.ID()]; p.Withheld != "" {
@@ -339,7 +340,7 @@ func (c *Config) Provider(name string) (*Provider, error) {
 		calls, _ := f.def().(int64)
 		p.Limits.ModelCalls = int(calls)
 	}
-	timeout, err := time.ParseDuration(either(declared.Timeout, standard))
+	timeout, err := time.ParseDuration(cmp.Or(declared.Timeout, standard))
 	if err != nil {
 		return nil, fmt.Errorf("providers.%s.timeout: %w", name, err)
 	}
@@ -387,9 +388,9 @@ func (o *Override) apply(r *Resolved) {
 	if o.Window > 0 {
 		*r = *r.ForWindow(o.Window)
 	}
-	r.MaxOutput = either(o.MaxOutput, r.MaxOutput)
-	r.Tokenizer = either(o.Tokenizer, r.Tokenizer)
-	r.Originals = either(o.Originals, r.Originals)
+	r.MaxOutput = cmp.Or(o.MaxOutput, r.MaxOutput)
+	r.Tokenizer = cmp.Or(o.Tokenizer, r.Tokenizer)
+	r.Originals = cmp.Or(o.Originals, r.Originals)
 	if o.Chain != nil {
 		r.Chain = slices.Clone(o.Chain)
 	}

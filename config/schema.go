@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -192,10 +193,7 @@ func (s *schemaWriter) name(f field) schema {
 	case f.refers == toTokenizer && s.opts.Tokenizers != nil:
 		return enum(s.opts.Tokenizers)
 	case f.refers == toStrategy && len(s.strategies) > 0:
-		var names []string
-		for _, strategy := range s.strategies {
-			names = append(names, strategy.Name)
-		}
+		names := plain.Each(s.strategies, func(strategy registry.Strategy) string { return strategy.Name })
 		slices.Sort(names)
 		return enum(names)
 	case f.refers == toModel:
@@ -263,21 +261,13 @@ func (s *schemaWriter) mode() schema {
 func (s *schemaWriter) provider() schema {
 	out := s.object(inProvider)
 	out["type"] = optionalObject
-	var rules []schema
-	for _, key := range []string{"plugin", "sha256", "folder", "env"} {
-		rules = append(rules, schema{"not": schema{"required": []string{"strategy", key}}})
-	}
+	rules := plain.Each([]string{"plugin", "sha256", "folder", "env"}, func(key string) schema {
+		return schema{"not": schema{"required": []string{"strategy", key}}}
+	})
 	for _, strategy := range s.strategies {
-		properties := schema{}
-		for _, set := range strategy.Settings() {
-			properties[set.Name] = settingSchema(set)
-		}
 		rules = append(rules, schema{
-			"if": schema{"properties": schema{"strategy": schema{"const": strategy.Name}}, "required": []string{"strategy"}},
-			"then": schema{"properties": schema{"settings": schema{
-				"type": optionalObject, "description": strategy.Doc,
-				"properties": properties, "additionalProperties": false,
-			}}},
+			"if":   schema{"properties": schema{"strategy": schema{"const": strategy.Name}}, "required": []string{"strategy"}},
+			"then": schema{"properties": schema{"settings": settingsSchema(strategy.Doc, strategy.Settings())}},
 		})
 	}
 	out["allOf"] = rules
@@ -288,18 +278,24 @@ func (s *schemaWriter) provider() schema {
 func (s *schemaWriter) pluginProviders(provider schema) schema {
 	out := schema{}
 	for name, settings := range s.plugins {
-		properties := schema{}
-		for _, set := range settings {
-			properties[set.Name] = settingSchema(set)
-		}
 		out[name] = schema{
 			"allOf": []any{provider},
 			"if":    schema{"required": []string{"plugin"}},
-			"then": schema{"properties": schema{"settings": schema{
-				"type": optionalObject, "description": "Settings of the plugin.",
-				"properties": properties, "additionalProperties": false,
-			}}},
+			"then":  schema{"properties": schema{"settings": settingsSchema("Settings of the plugin.", settings)}},
 		}
+	}
+	return out
+}
+
+// settingsSchema returns the schema of the settings of a provider.
+func settingsSchema(doc string, settings []registry.Setting) schema {
+	return schema{"type": optionalObject, "description": doc, "properties": properties(settings), "additionalProperties": false}
+}
+
+func properties(settings []registry.Setting) schema {
+	out := schema{}
+	for _, set := range settings {
+		out[set.Name] = settingSchema(set)
 	}
 	return out
 }
@@ -316,11 +312,7 @@ func settingSchema(set registry.Setting) schema {
 		out["default"] = set.Default
 	}
 	if len(set.Fields) > 0 {
-		properties := schema{}
-		for _, f := range set.Fields {
-			properties[f.Name] = settingSchema(f)
-		}
-		out["properties"], out["additionalProperties"] = properties, false
+		out["properties"], out["additionalProperties"] = properties(set.Fields), false
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net"
@@ -169,7 +170,7 @@ func (c *Config) ReadAtStart() map[string]string {
 
 // complete adds the values that depend on others or on the environment. Raw is the section as merged.
 func (s *Serve) complete(raw map[string]any, env environment) error {
-	s.Store = either(s.Store, defaultStore(env))
+	s.Store = cmp.Or(s.Store, defaultStore(env))
 	if s.Account == AccountOff {
 		s.Account = ""
 	}
@@ -206,7 +207,7 @@ const balancerDelay = 5 * time.Second
 func defaultStore(env environment) string {
 	dir := env.get("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
-		home := either(env.get("HOME"), env.get("USERPROFILE"))
+		home := cmp.Or(env.get("HOME"), env.get("USERPROFILE"))
 		if home == "" {
 			return ""
 		}

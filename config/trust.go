@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/tree"
 	"github.com/condensehq/condense/internal/trust"
 )
@@ -134,10 +135,7 @@ func (c *Claims) agreement() trust.Entry {
 	if c.Gateway {
 		kind = trust.Gateway
 	}
-	parts := make([]trust.Claim, len(c.Parts))
-	for i, p := range c.Parts {
-		parts[i] = trust.Claim{Key: p.Key, Value: p.Value, Does: p.Does}
-	}
+	parts := plain.Each(c.Parts, func(p Claim) trust.Claim { return trust.Claim{Key: p.Key, Value: p.Value, Does: p.Does} })
 	return trust.ConfigEntry(kind, c.File, parts)
 }
 

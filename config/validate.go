@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -372,7 +373,7 @@ func (v *validator) numbers() (all []*Resolved) {
 		}
 	}
 	for _, name := range v.c.Modes() {
-		profile := either(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
+		profile := cmp.Or(v.c.values.Modes[name].Profile, v.c.values.DefaultProfile)
 		if v.isSound(profile) && !v.faulty(tree.Path{"modes", name}) {
 			r, wrong := v.c.resolve(profile, name, 0)
 			errs = append(errs, wrong...)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	kmaps "github.com/knadh/koanf/maps"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
@@ -215,10 +217,7 @@ func (s spelling) one(v variable, merged map[string]any) (tree.Path, *fault) {
 	case 0:
 		return nil, s.noMatch(v.key, merged)
 	}
-	keys := make([]string, len(found))
-	for i, m := range found {
-		keys[i] = m.path.String()
-	}
+	keys := plain.Each(found, func(m keyMatch) string { return m.path.String() })
 	return nil, &fault{problem: "ambiguous: could be " + strings.Join(keys, " or "), allowed: "set it in a file"}
 }
 
@@ -241,7 +240,7 @@ func (s spelling) noMatch(key string, merged map[string]any) *fault {
 		}
 		names, _ := merged[section].(map[string]any)
 		f.problem = "no setting of a " + string(of) + " that exists"
-		f.allowed = section + ": " + either(listed(sortedKeys(names)), "there are none")
+		f.allowed = section + ": " + cmp.Or(listed(sortedKeys(names)), "there are none")
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,10 +23,7 @@ func writeYAML(root *yaml.Node) (string, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(root); err != nil {
-		return "", fmt.Errorf("write yaml: %w", err)
-	}
-	if err := enc.Close(); err != nil {
+	if err := errors.Join(enc.Encode(root), enc.Close()); err != nil {
 		return "", fmt.Errorf("write yaml: %w", err)
 	}
 	return b.String(), nil
@@ -56,10 +54,7 @@ func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.
 			child = c.showObject(inner, f.of, sub)
 		default:
 			child = yamlNode(v)
-			if o, ok := c.origins[sub.ID()]; ok && child.Kind == yaml.ScalarNode {
-				child.LineComment = o.String()
-			} else if ok {
-				child.Style = yaml.FlowStyle
+			if o, ok := c.origins[sub.ID()]; ok {
 				child.LineComment = o.String()
 			}
 		}
@@ -113,20 +108,15 @@ func yamlNode(v any) *yaml.Node {
 	}
 }
 
-func schemaLine(schema string) string {
-	if schema == "" {
-		return ""
-	}
-	return "# yaml-language-server: $schema=" + schema + "\n"
-}
-
 // Init returns a commented configuration to start from: two chains, one for each of two
 // modes, and every other setting with its default. The first line names schema, the path or
 // address of the schema for editors, unless that is empty. Of opts, it uses Strategies and
 // Chain.
 func Init(schema string, opts Options) string {
 	var b strings.Builder
-	b.WriteString(schemaLine(schema))
+	if schema != "" {
+		b.WriteString("# yaml-language-server: $schema=" + schema + "\n")
+	}
 	b.WriteString(initHead)
 	for _, f := range fieldsAt(atTop) {
 		def := opts.def(f)

@@ -15,12 +15,7 @@ func Groups(messages []Message) []Span {
 	for i := range reach {
 		reach[i] = i
 	}
-	p := pairUp(messages)
-	for k := range p.uses {
-		if u := &p.uses[k]; u.result && u.partner >= 0 {
-			reach[p.uses[u.partner].message] = u.message
-		}
-	}
+	track(messages, func(call, result int) { reach[call] = result })
 	n := 0
 	for start := 0; start < len(messages); n++ {
 		start = groupEnd(reach, start)
@@ -156,11 +151,35 @@ func Pending(messages []Message) []int {
 		return nil
 	}
 	var at []int
-	p := pairUp(messages) // earlier messages matter too: a result may answer an older call with the same ID
-	for _, k := range p.pending(messages) {
-		at = append(at, p.uses[k].message)
+	open := track(messages, func(int, int) {}) // earlier messages matter too: a result may answer an older call with the same ID
+	for _, c := range open.few {
+		at = append(at, c.key)
 	}
+	for _, keys := range open.many {
+		at = append(at, keys...)
+	}
+	start := waiting(messages)
+	at = slices.DeleteFunc(at, func(i int) bool { return i < start })
+	slices.Sort(at)
 	return slices.Compact(at)
+}
+
+// track calls answered for each result that answers a call, with the indices of their messages, and returns the calls that are open.
+func track(messages []Message, answered func(call, result int)) (open openCalls) {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			switch p := p.(type) {
+			case ToolCall:
+				open.call(p.ID, i)
+			case ToolResult:
+				if call, ok := open.result(p.CallID); ok {
+					answered(call, i)
+				}
+			case Text, Image, Reasoning, Opaque:
+			}
+		}
+	}
+	return open
 }
 
 // openCalls are the tool calls of a conversation, read from its beginning, that have no
@@ -193,6 +212,7 @@ func (o *openCalls) call(id string, key int) {
 		for _, c := range o.few {
 			o.many[c.id] = append(o.many[c.id], c.key)
 		}
+		o.few = nil
 	}
 	o.many[id] = append(o.many[id], key)
 }
@@ -212,6 +232,8 @@ func (o *openCalls) result(id string) (key int, ok bool) {
 	if len(keys) == 0 {
 		return 0, false
 	}
-	o.many[id] = keys[1:]
+	if o.many[id] = keys[1:]; len(keys) == 1 {
+		delete(o.many, id)
+	}
 	return keys[0], true
 }

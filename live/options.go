@@ -73,6 +73,8 @@ type Upstreams struct {
 	// clients: those do not hold for the host, nor for a changed body. Every client of the gateway then uses the
 	// signer's account. Requests with a key (Authorization: Bearer) are not signed.
 	Signer func(host string) (Signer, error)
+	// Forbids, if not nil, returns why no request may go to an address, which is then answered with 403; empty if it may.
+	Forbids func(address string) string
 	// Compaction selects, by upstream name, the server that answers an agent's request to compact the conversation.
 	// Upstreams that are not named use [CompactAuto].
 	Compaction map[string]Compaction

@@ -52,12 +52,17 @@ func public() map[string]string {
 // recorded returns a gateway whose upstreams are recorded.
 func recorded(t *testing.T, upstreams map[string]string, unversioned ...string) (*live.Gateway, *hosts) {
 	t.Helper()
+	return recordedAt(t, live.Upstreams{URLs: upstreams, Unversioned: unversioned})
+}
+
+func recordedAt(t *testing.T, upstreams live.Upstreams) (*live.Gateway, *hosts) {
+	t.Helper()
 	h, err := condense.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g, err := live.New(h, &live.Options{
-		Upstreams: live.Upstreams{URLs: upstreams, Unversioned: unversioned},
+		Upstreams: upstreams,
 		Reports:   live.Reports{Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))},
 	})
 	if err != nil {
@@ -373,5 +378,28 @@ func TestPagesOfOtherSites(t *testing.T) {
 	}
 	if n := len(to.take()); n != 3 {
 		t.Errorf("%d were forwarded", n)
+	}
+}
+
+// What a policy forbids is asked of the address that a request would really go to: the vendors' own, which nobody configures,
+// a region's, and one that a program takes from elsewhere.
+func TestForbiddenAddresses(t *testing.T) {
+	upstreams := public()
+	upstreams["own"] = "http://llm.example"
+	g, to := recordedAt(t, live.Upstreams{URLs: upstreams, Forbids: func(address string) string {
+		if strings.HasPrefix(address, "http://api.anthropic.com/") || strings.HasPrefix(address, "http://us-east5-aiplatform.googleapis.com/") {
+			return ""
+		}
+		return "not allowed by the policy"
+	}})
+	for path, allowed := range map[string]bool{
+		"/v1/messages": true, "/v1/chat/completions": false, "/own/v1/messages": false, "/backend-api/codex/responses": false,
+		"/v1/projects/p/locations/eu/publishers/google/models/m:generateContent":       false,
+		"/v1/projects/p/locations/us-east5/publishers/google/models/m:generateContent": true,
+	} {
+		status, body := visit(g, request(http.MethodPost, path))
+		if n := len(to.take()); n != 0 != allowed || !allowed && (status != http.StatusForbidden || !strings.Contains(body, "not allowed by the policy")) {
+			t.Errorf("%s: %d requests were sent, status %d: %s", path, n, status, body)
+		}
 	}
 }

@@ -159,6 +159,16 @@ func (s *settings) direct(t *target, r *http.Request, named string) {
 		return
 	}
 	t.upstream = u
+	if s.Upstreams.Forbids != nil {
+		to, err := u.Address(t.path, e, "")
+		if err != nil {
+			to = u.Base
+		}
+		if why := s.Upstreams.Forbids(to.String()); why != "" {
+			t.rejection = &rejection{why: "policy", what: u.Name, status: http.StatusForbidden, text: why}
+			return
+		}
+	}
 	for _, c := range who {
 		if u.Refuses(c) {
 			t.rejection = &rejection{

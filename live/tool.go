@@ -60,8 +60,8 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if err != nil {
 		return err
 	}
-	if known.Tools[opening] == nil {
-		began := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
+	began := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
+	if known.Tools[opening] == nil || !began && !r.t.count && !r.mayHaveTool(ctx) { // another one may begin with the same words
 		switch {
 		case without: // the conversation began without the tool, and its cached prefix must not change
 			return nil

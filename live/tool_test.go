@@ -417,6 +417,25 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 	}
 }
 
+// Conversations of one key that begin with the same words are decided about one by one: one that wants a format does not get the tool
+// because another one has it.
+func TestRecallToolOfTheSameWords(t *testing.T) {
+	v := newVendor(t)
+	_, s := serve(t, v, withTool)
+	for _, tt := range []struct {
+		more string
+		has  bool
+	}{
+		{``, true}, {`,"output_config":{"format":{"type":"json_schema"}}`, false}, {`,"tool_choice":{"type":"none"}`, false}, {`,"tool_choice":{"type":"any"}`, false}, {``, true},
+	} {
+		send(t, http.MethodPost, s.URL+"/v1/messages", nil, []byte(`{"model":"claude-opus-5-5","max_tokens":1000,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],`+
+			`"messages":[{"role":"user","content":"Hello, read the files."}]`+tt.more+`}`))
+		if has := bytes.Contains(v.last(t).body, []byte(recallName)); has != tt.has {
+			t.Errorf("%q: the tool is in the request: %v", tt.more, has)
+		}
+	}
+}
+
 // The option is turned on in the middle of a conversation: its prefix does not change.
 func TestRecallToolIsNotToggled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "live.db")

@@ -135,8 +135,7 @@ func (i Info) Charge(u core.Usage) core.Usage {
 		u.Unpriced = u.Calls
 		return u
 	}
-	cached := p.CacheRead
-	cached = cmp.Or(cached, p.Input)
+	cached := cmp.Or(p.CacheRead, p.Input)
 	u.USD = (float64(u.InputTokens-u.CachedTokens)*p.Input + float64(u.CachedTokens)*cached + float64(u.OutputTokens)*p.Output) / 1e6
 	return u
 }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -33,29 +32,7 @@ type guest struct {
 
 // describe returns a DescribeResponse.
 func (g *guest) describe() []byte {
-	s := &g.strategy
-	b := byhand.AppendStrings(nil, s.Name, version(), s.Doc)
-	for _, set := range s.Settings() {
-		b = byhand.AppendBytes(b, 4, encodeSetting(set))
-	}
-	for _, name := range s.Abilities.Names() {
-		b = byhand.AppendBytes(b, 6, []byte(name))
-	}
-	return b
-}
-
-func encodeSetting(s registry.Setting) []byte {
-	b := byhand.AppendStrings(nil, s.Name, s.Type, string(s.Default), s.Doc)
-	for _, e := range s.Enum {
-		b = byhand.AppendBytes(b, 5, []byte(e))
-	}
-	for _, f := range s.Fields {
-		b = byhand.AppendBytes(b, 6, encodeSetting(f))
-	}
-	for _, name := range s.Was {
-		b = byhand.AppendBytes(b, 7, []byte(name))
-	}
-	return b
+	return byhand.Describe(&g.strategy, version(), "")
 }
 
 // configure opens the provider with the settings of a ConfigureRequest, and returns a ConfigureResponse.
@@ -71,15 +48,13 @@ func (g *guest) configure(request []byte) (response []byte) {
 	if err != nil {
 		fail(codeInternal, err.Error())
 	}
-	env := registry.Env{Logger: slog.New(logger{}), Model: func(name string) (model.Generator, error) { return &lent{g, name}, nil }}
+	env := registry.Env{Logger: slog.New(logger{}), Model: g.model}
 	g.provider, err = g.strategy.Open(context.Background(), settings, env)
 	switch {
 	case errors.Is(err, core.ErrUnavailable):
 		fail(codeOf(err), err.Error())
 	case err != nil:
-		for _, p := range byhand.Problems(g.strategy, err) {
-			response = byhand.AppendBytes(response, 1, byhand.AppendStrings(nil, valid(p.Key), valid(p.Message)))
-		}
+		return byhand.Refused(byhand.Problems(g.strategy, err))
 	case g.provider == nil:
 		fail(codeInternal, "the strategy opened no provider")
 	}
@@ -114,9 +89,9 @@ func (g *guest) condense(call []byte) (edit []byte) {
 	if err != nil {
 		fail(codeOf(err), err.Error())
 	}
-	edit = byhand.AppendBytes(edit, byhand.NumDone, byhand.AppendBytes(byhand.AppendBytes(nil, 3, res.State), 4, []byte(valid(res.Later))))
-	for _, s := range res.Steps {
-		step := encodeStep(&s)
+	edit = byhand.AppendBytes(edit, byhand.NumDone, byhand.AppendBytes(byhand.AppendBytes(nil, 3, res.State), 4, []byte(byhand.Valid(res.Later))))
+	for i := range res.Steps {
+		step := byhand.EncodeStep(&res.Steps[i])
 		hostReport(pointer(step), uint32(len(step)))
 	}
 	return edit
@@ -140,35 +115,15 @@ func (g *guest) request(call []byte) (*core.Request, error) {
 		return nil, err
 	}
 	req.Abilities = g.strategy.Abilities
-	g.messages, g.at = req.Messages, make(map[string]int, len(req.Messages))
-	for i := range req.Messages {
-		g.at[req.Messages[i].ID] = i
-	}
+	g.messages, g.at = req.Messages, byhand.Index(req.Messages)
 	return req, nil
-}
-
-func encodeStep(s *core.Step) []byte {
-	b := byhand.AppendStrings(nil, valid(s.Name))
-	b = byhand.AppendNumber(b, 2, uint64(s.Looked))
-	b = byhand.AppendNumber(b, 3, uint64(s.Changed))
-	for kind, n := range s.Saved {
-		b = byhand.AppendBytes(b, 4, byhand.AppendNumber(byhand.AppendStrings(nil, valid(kind)), 2, uint64(n)))
-	}
-	b = byhand.AppendNumber(b, 5, uint64(s.TokensBefore))
-	b = byhand.AppendNumber(b, 6, uint64(s.TokensAfter))
-	b = byhand.AppendFloat(b, 7, float64(s.Duration)/float64(time.Millisecond))
-	return byhand.AppendBytes(b, 8, []byte(s.Note))
 }
 
 // count has the host count each list of parts.
 func count(contents [][]core.Part) ([]int64, error) {
-	var request []byte
-	for _, parts := range contents {
-		content, err := byhand.AppendParts(nil, 1, parts)
-		if err != nil {
-			return nil, err
-		}
-		request = byhand.AppendBytes(request, 1, byhand.AppendBytes(nil, 3, content))
+	request, err := byhand.CountTokens(contents)
+	if err != nil {
+		return nil, err
 	}
 	var numbers []int64
 	answer := hostCount(pointer(request), uint32(len(request)))
@@ -203,9 +158,6 @@ func replyOf(data []byte, num protowire.Number) (reply []byte, err error) {
 	return reply, errors.Join(parsed, err)
 }
 
-// refusals are the errors that correspond to codes of a CallbackError.
-var refusals = map[uint64]error{1: core.ErrUnavailable, 5: model.ErrTooLong, 6: model.ErrNoText, 7: core.ErrUnavailable}
-
 func refusal(data []byte) error {
 	var code uint64
 	text := ""
@@ -218,60 +170,25 @@ func refusal(data []byte) error {
 		}
 		return err
 	})
-	if is := refusals[code]; is != nil && err == nil {
+	if is := byhand.Refusals[int32(code)]; is != nil && err == nil {
 		return fmt.Errorf("%w: host: %s", is, text)
 	}
 	return errors.Join(err, errors.New("host: "+text))
 }
 
-// A lent is a language model of the host.
-type lent struct {
-	guest *guest
-	name  string
+// model returns the host's language model of that name.
+func (g *guest) model(name string) (model.Generator, error) {
+	known := func() map[string]model.Info { return g.models }
+	return &byhand.Lent{Name: name, Known: known, Ask: func(_ context.Context, p *model.Prompt) (*model.Answer, error) {
+		return g.generate(name, p)
+	}}, nil
 }
 
-// Info returns the information that the host sent with the call.
-func (m *lent) Info() model.Info {
-	if i, ok := m.guest.models[m.name]; ok {
-		return i
-	}
-	return model.Info{Name: m.name}
-}
-
-// Generate has the host ask the model.
-func (m *lent) Generate(_ context.Context, p *model.Prompt) (*model.Answer, error) {
-	answer, err := m.generate(p)
+func (g *guest) generate(name string, p *model.Prompt) (*model.Answer, error) {
+	request, err := byhand.Generate(name, p, g.messages, g.at)
 	if err != nil {
-		return nil, fmt.Errorf("language model %q: %w", m.name, err)
+		return nil, err
 	}
-	return answer, nil
-}
-
-func (m *lent) generate(p *model.Prompt) (*model.Answer, error) {
-	request := byhand.AppendStrings(nil, valid(m.name), p.System)
-	for i := 0; i < len(p.Messages); {
-		if n := byhand.Run(m.guest.messages, m.guest.at, p.Messages[i:]); n > 0 {
-			r := byhand.AppendRange(nil, p.Messages[i].ID, p.Messages[i+n-1].ID)
-			request = byhand.AppendBytes(request, 3, byhand.AppendBytes(nil, 1, r))
-			i += n
-			continue
-		}
-		message, err := byhand.AppendParts(byhand.AppendStrings(nil, byhand.Name(string(p.Messages[i].Role))), 2, p.Messages[i].Parts)
-		if err != nil {
-			return nil, fmt.Errorf("message %d: %w", i, err)
-		}
-		request = byhand.AppendBytes(request, 3, byhand.AppendBytes(nil, 2, message))
-		i++
-	}
-	request = byhand.AppendNumber(request, 4, uint64(p.MaxOutput))
-	request = byhand.AppendBytes(request, 5, []byte(p.Tools))
-	if p.Cached {
-		request = byhand.AppendNumber(request, 6, 1)
-	}
-	if request = byhand.AppendBytes(request, 7, []byte(p.Schema)); p.Temperature != nil {
-		request = byhand.AppendFloat(request, 8, *p.Temperature)
-	}
-	request = byhand.AppendBytes(request, 9, []byte(valid(p.Effort)))
 	given := hostGenerate(pointer(request), uint32(len(request)))
 	runtime.KeepAlive(request) // the host has called alloc
 	reply, err := replyOf(imported(given), 3)
@@ -299,17 +216,7 @@ const (
 	codeInternal = 13
 )
 
-func codeOf(err error) int32 {
-	for _, m := range []struct {
-		err  error
-		code int32
-	}{{core.ErrInvalidRequest, codeInvalid}, {core.ErrUnavailable, 14}, {errors.ErrUnsupported, 12}, {context.DeadlineExceeded, 4}, {context.Canceled, 1}} {
-		if errors.Is(err, m.err) {
-			return m.code
-		}
-	}
-	return codeUnknown
-}
+func codeOf(err error) int32 { return int32(byhand.CodeOf(err, codeUnknown)) }
 
 // rescue ends the call with the reason and the place of a panic.
 func rescue() {
@@ -318,8 +225,6 @@ func rescue() {
 		fail(codeInternal, fmt.Sprintf("panic: %v%s", v, plain.Where(stack)))
 	}
 }
-
-func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // A logger passes records to the host.
 type logger struct{ attrs []slog.Attr }

@@ -16,9 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/registry"
@@ -92,7 +90,7 @@ func (p *program) serve() int {
 		go p.exitWithStdin()
 	}
 	server := p.server()
-	plugin.Serve(p.config(server))
+	plugin.Serve(wire.ServeConfig(server, p.stderr))
 	return p.close(server)
 }
 
@@ -107,15 +105,6 @@ func (p *program) server() *wire.Server {
 	return wire.NewServer(p.strategy, &wire.ServerOptions{
 		Version: version(), SDK: "condense-go " + sdkVersion(), Logger: slog.New(logHandler(p.stderr)),
 	})
-}
-
-func (p *program) config(server *wire.Server) *plugin.ServeConfig {
-	return &plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(&wire.Plugin{Served: server}),
-		GRPCServer:       func(opts []grpc.ServerOption) *grpc.Server { return wire.NewServerTransport(opts...) },
-		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: p.stderr, JSONFormat: true}),
-	}
 }
 
 // closeTimeout is how long calls and the provider may take to end. A host waits two
@@ -161,7 +150,7 @@ func (p *program) debug() int {
 	server := p.server()
 	attach := make(chan *plugin.ReattachConfig, 1)
 	closed := make(chan struct{})
-	config := p.config(server)
+	config := wire.ServeConfig(server, p.stderr)
 	config.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: attach, CloseCh: closed}
 	go plugin.Serve(config)
 	select {

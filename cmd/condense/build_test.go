@@ -178,7 +178,7 @@ func TestBuild(t *testing.T) {
 		{"wrap -- sh -c true", ""},
 	} {
 		out, err := w.run(t, mine, strings.Fields(c.args)...)
-		if !strings.Contains(out, c.want) || strings.Contains(out, "no strategy") || err != nil && !strings.Contains(c.args, "wrong") {
+		if !strings.Contains(out, c.want) || strings.Contains(out, "there is no strategy") || err != nil && !strings.Contains(c.args, "wrong") {
 			t.Errorf("%s: %v\n%s\nwant %s", c.args, err, out, c.want)
 		}
 	}

@@ -188,6 +188,12 @@ func unmarshal(data []byte, v any) error {
 
 func (d *decoder) apply(kind string, body json.RawMessage) error {
 	j := d.journal
+	var ref reference
+	if slices.Contains([]string{"undo", "rewind", "protect", "unprotect"}, kind) {
+		if err := unmarshal(body, &ref); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
 	switch kind {
 	case "message":
 		var m core.Message
@@ -210,10 +216,6 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		}
 		j.apply(c)
 	case "undo":
-		var ref reference
-		if err := unmarshal(body, &ref); err != nil {
-			return fmt.Errorf("undo: %w", err)
-		}
 		if ref.Rewind != "" {
 			r, err := j.rewindToUndo()
 			if err == nil && r.to != ref.Rewind {
@@ -230,20 +232,12 @@ func (d *decoder) apply(kind string, body json.RawMessage) error {
 		}
 		j.undo(a)
 	case "rewind":
-		var ref reference
-		if err := unmarshal(body, &ref); err != nil {
-			return fmt.Errorf("rewind: %w", err)
-		}
 		n, err := j.inTimeline("rewind", ref.To)
 		if err != nil {
 			return err
 		}
 		j.rewind(n, &rewound{to: ref.To})
 	case "protect", "unprotect":
-		var ref reference
-		if err := unmarshal(body, &ref); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
 		n, err := j.inTimeline("protect", ref.ID)
 		if err != nil {
 			return err

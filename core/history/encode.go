@@ -63,6 +63,7 @@ func Encode(w io.Writer, j *Journal) error {
 // appendRecord appends the line of a record, with its checksum if it is sealed.
 func appendRecord(b []byte, r record, sealed bool) ([]byte, error) {
 	start := len(b)
+	begin, id := `{"rewind":{"to":`, "" // of a record that only refers to something
 	switch {
 	case r.message != nil:
 		m := &r.message.message
@@ -78,20 +79,18 @@ func appendRecord(b []byte, r record, sealed bool) ([]byte, error) {
 			return nil, fmt.Errorf("condensation %q: %w", c.ID, err)
 		}
 	case r.undo != "":
-		b = appendString(append(b, `{"undo":{"id":`...), r.undo)
-		b = append(b, '}')
+		begin, id = `{"undo":{"id":`, r.undo
 	case r.undoRewind != nil:
-		b = appendString(append(b, `{"undo":{"rewind":`...), r.undoRewind.to)
-		b = append(b, '}')
+		begin, id = `{"undo":{"rewind":`, r.undoRewind.to
 	case r.protect != "":
-		b = appendString(append(b, `{"protect":{"id":`...), r.protect)
-		b = append(b, '}')
+		begin, id = `{"protect":{"id":`, r.protect
 	case r.unprotect != "":
-		b = appendString(append(b, `{"unprotect":{"id":`...), r.unprotect)
-		b = append(b, '}')
+		begin, id = `{"unprotect":{"id":`, r.unprotect
 	default:
-		b = appendString(append(b, `{"rewind":{"to":`...), r.rewind.to)
-		b = append(b, '}')
+		id = r.rewind.to
+	}
+	if r.message == nil && r.condensation == nil {
+		b = append(appendString(append(b, begin...), id), '}')
 	}
 	if sealed {
 		return seal(b, start), nil

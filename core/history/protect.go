@@ -14,10 +14,7 @@ func (j *Journal) Protect(on bool, ids ...string) error {
 		if err != nil {
 			return err
 		}
-		named[i], records[i] = n, record{protect: id}
-		if !on {
-			records[i] = record{unprotect: id}
-		}
+		named[i], records[i] = n, protection(on, id)
 	}
 	if len(ids) == 0 {
 		return nil
@@ -47,10 +44,13 @@ func (j *Journal) inTimeline(what, id string) (*node, error) {
 }
 
 func (j *Journal) protect(n *node, on bool) {
-	r := record{protect: n.message.ID}
-	if !on {
-		r = record{unprotect: n.message.ID}
-	}
-	j.log = append(j.log, r)
+	j.log = append(j.log, protection(on, n.message.ID))
 	n.keep = &on
+}
+
+func protection(on bool, id string) record {
+	if on {
+		return record{protect: id}
+	}
+	return record{unprotect: id}
 }

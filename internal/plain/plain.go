@@ -38,6 +38,14 @@ func Text(s string) string {
 	})
 }
 
+// Each returns what a function makes of each value; nil if there are none.
+func Each[T, U any](values []T, of func(T) U) (all []U) {
+	for _, v := range values {
+		all = append(all, of(v))
+	}
+	return all
+}
+
 // Strip returns s without control and format characters, except for those in keep. A byte that is not UTF-8 becomes
 // U+FFFD. Unlike [Line] it leaves no marks; it is for names.
 func Strip(s, keep string) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -45,12 +44,7 @@ func Known(pin string) (*wire.Description, bool) {
 	if !ok {
 		return nil, false
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close() //nolint:errcheck // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxDescription))
+	text, err := disk.ReadFile(file, maxDescription)
 	var d wire.Description
 	if err != nil || json.Unmarshal(text, &d) != nil || d.Name == "" {
 		return nil, false // as if it had never been started

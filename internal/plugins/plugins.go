@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/resolver"
@@ -143,6 +143,8 @@ func (r *Runner) Approved(c *config.Config, p config.Provider) (string, error) {
 	switch running, err := parseRunning(r.Reattach); {
 	case err != nil:
 		return "", err
+	case running[p.Name] != nil && slices.ContainsFunc(c.Policy(), func(s config.Setting) bool { return s.Key == "plugins" }):
+		return "", fmt.Errorf("plugin %s: a policy demands its checksum, and %s names a process", p.Name, wire.EnvReattach)
 	case running[p.Name] != nil:
 		return "", nil
 	}
@@ -158,13 +160,7 @@ func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv
 	opts := &supervise.Options{Logger: env.Logger}
 	opts.Client.Host, opts.Client.Model, opts.Client.Run, opts.Client.Embedder = host(), env.Model, env.Run, env.Embedder
 	opts.Client.Limits.ModelCalls = cmp.Or(p.Limits.ModelCalls, math.MaxInt32)
-	opts.Client.Models = func(req *core.Request) []wire.NamedModel {
-		var list []wire.NamedModel
-		for name, info := range env.Models(req) {
-			list = append(list, wire.NamedModel{Name: name, Info: info})
-		}
-		return list
-	}
+	opts.Client.Models = env.Models
 	if attach := running[p.Name]; attach != nil {
 		return supervise.Open(supervise.Spec{Name: p.Name, Path: p.Plugin, Settings: p.Settings, Attach: attach}, opts)
 	}

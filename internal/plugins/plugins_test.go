@@ -126,4 +126,21 @@ func TestRunning(t *testing.T) {
 			t.Errorf("%s: got checksum %q, error %v; want %q", value, sum, err, want)
 		}
 	}
+	// A policy demands a checksum, which a process has not.
+	dir := t.TempDir()
+	for name, text := range map[string]string{"policy.yaml": "plugins: {one: " + strings.Repeat("ab", 32) + "}", "condense.yaml": "providers: {one: {plugin: ./policy.yaml}}"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err = config.Load(config.Options{Path: filepath.Join(dir, "condense.yaml"), Env: []string{"CONDENSE_POLICY=" + filepath.Join(dir, "policy.yaml")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = c.Provider("one"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&plugins.Runner{Reattach: `{"one": {}}`}).Approved(c, *p); err == nil || !strings.Contains(err.Error(), "a policy demands its checksum") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -216,10 +216,8 @@ func broken(ctx, inner context.Context, silence time.Duration, err error, when s
 		e.Kind, e.Message = KindTooLarge, err.Error()
 		return e
 	}
-	if o := (*net.OpError)(nil); errors.As(err, &o) && (o.Op == "dial" || o.Op == "proxyconnect") {
-		e.Kind, e.Message = KindUnreachable, err.Error()
-	}
-	if d := (*net.DNSError)(nil); errors.As(err, &d) {
+	o := (*net.OpError)(nil)
+	if errors.As(err, &o) && (o.Op == "dial" || o.Op == "proxyconnect") || errors.As(err, new(*net.DNSError)) {
 		e.Kind, e.Message = KindUnreachable, err.Error()
 	}
 	if v := (*tls.CertificateVerificationError)(nil); errors.As(err, &v) {

@@ -245,26 +245,27 @@ func (c *Client) doubt(ctx context.Context, p *model.Prompt, r *Reply) {
 	)
 	text := len(p.System)
 	for _, m := range p.Messages {
-		for _, part := range m.Parts {
-			switch part := part.(type) {
-			case core.Text:
-				text += len(part)
-			case core.ToolResult:
-				for _, q := range part.Content {
-					if t, ok := q.(core.Text); ok {
-						text += len(t)
-					}
-				}
-			case core.ToolCall:
-				text += len(part.Args)
-			case core.Image, core.Reasoning, core.Opaque:
-			}
-		}
+		text += textBytes(m.Parts)
 	}
 	if r.Metered && text >= enough && text > most*r.Usage.InputTokens {
 		c.opts.Logger.WarnContext(ctx, "the server reports far fewer tokens than the prompt must have; it may have cut it: compare its context length with the window configured",
 			"model", c.info.Name, "input_tokens", r.Usage.InputTokens, "bytes", text)
 	}
+}
+
+func textBytes(parts []core.Part) (n int) {
+	for _, part := range parts {
+		switch part := part.(type) {
+		case core.Text:
+			n += len(part)
+		case core.ToolResult:
+			n += textBytes(part.Content)
+		case core.ToolCall:
+			n += len(part.Args)
+		case core.Image, core.Reasoning, core.Opaque:
+		}
+	}
+	return n
 }
 
 // learn reports whether e refuses a parameter that can be left out, and remembers it.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,10 +97,7 @@ func Reported(status int, data []byte) *Error {
 	}
 	switch raw := whole.Error; {
 	case len(raw) == 0 || string(raw) == "null":
-		if inner.Message = whole.Message; inner.Message == "" {
-			inner.Message = scalar(whole.Detail)
-		}
-		if inner.Message == "" {
+		if inner.Message = cmp.Or(whole.Message, scalar(whole.Detail)); inner.Message == "" {
 			return nil
 		}
 	case raw[0] != '{':
@@ -117,11 +115,7 @@ func Reported(status int, data []byte) *Error {
 	if e.Code == "" || e.Code == "null" {
 		e.Code = inner.Type
 	}
-	if status == 0 {
-		if status = statusOf[e.Code]; status == 0 {
-			status = statusOf[inner.Type]
-		}
-	}
+	status = cmp.Or(status, statusOf[e.Code], statusOf[inner.Type])
 	switch {
 	case isContextLength(status, data):
 		e.Kind = KindTooLong
@@ -165,11 +159,7 @@ func refusal(status int, header http.Header, body []byte) *Error {
 			e.Message = string(body)
 		}
 	}
-	for _, name := range []string{"request-id", "x-request-id"} {
-		if id := header.Get(name); id != "" && e.Request == "" {
-			e.Request = id
-		}
-	}
+	e.Request = cmp.Or(e.Request, header.Get("request-id"), header.Get("x-request-id"))
 	if to, err := url.Parse(header.Get("Location")); err == nil && status >= 300 && status < 400 {
 		e.Message = "the server redirects to " + withoutQuery(to) + "; set base_url to where the API is"
 	}

@@ -101,12 +101,10 @@ func (o *Options) check(v *Vendor) (*url.URL, error) {
 	if o.Retry.Attempts < 0 || o.Retry.First < 0 || o.Retry.Longest < 0 || o.Retry.Patience < 0 || o.Silence < 0 {
 		fail("retries and silence: want numbers that are not negative")
 	}
-	base := o.BaseURL
-	base = cmp.Or(base, v.BaseURL)
 	if v.Sign == nil || v.Body == nil || v.Event == nil || v.Whole == nil {
 		fail("the vendor lacks one of Sign, Body, Event and Whole")
 	}
-	at, err := endpoint(base, v.Path)
+	at, err := endpoint(cmp.Or(o.BaseURL, v.BaseURL), v.Path)
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -137,9 +135,7 @@ func endpoint(base, path string) (*url.URL, error) {
 }
 
 func (o *Options) info() model.Info {
-	name := o.Name
-	name = cmp.Or(name, o.ID)
-	return model.Info{Name: name, Window: o.Window, MaxOutput: o.MaxOutput, Images: o.Images, Price: o.Price, Tiers: o.Tiers, Free: o.Free}
+	return model.Info{Name: cmp.Or(o.Name, o.ID), Window: o.Window, MaxOutput: o.MaxOutput, Images: o.Images, Price: o.Price, Tiers: o.Tiers, Free: o.Free}
 }
 
 // backoff returns how long to wait after the given number of attempts. A wait that the vendor

@@ -287,11 +287,9 @@ func (r *Models) open(name string) (model.Generator, error) {
 			&UnavailableError{fmt.Sprintf("language model %s: %s", m.Name, m.Withheld)},
 		}, nil
 	}
-	output := m.MaxOutput
-	output = cmp.Or(output, m.Output)
 	g, err := clients[m.API](remote.Options{
 		Name: m.Name, ID: m.ID, BaseURL: m.BaseURL, KeyEnv: m.APIKeyEnv, KeyFile: m.APIKeyFile,
-		Window: m.Window, MaxOutput: output, Images: m.Images, Price: m.Price, Tiers: m.Tiers, Free: m.Free,
+		Window: m.Window, MaxOutput: cmp.Or(m.MaxOutput, m.Output), Images: m.Images, Price: m.Price, Tiers: m.Tiers, Free: m.Free,
 		Logger: r.opts.Logger,
 	})
 	if err != nil {

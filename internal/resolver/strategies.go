@@ -66,6 +66,7 @@ func RunnerOf(reg *registry.Registry) func(context.Context, *core.Request, strin
 		defer core.Close(p) //nolint:errcheck // nothing depends on it
 		given := req.Clone()
 		given.Dir, given.FilesRead, given.Abilities = "", nil, s.Abilities
+		given.State, given.States, given.MayWait = nil, nil, false // are the provider's
 		res, err := p.Condense(ctx, given)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

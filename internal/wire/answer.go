@@ -25,20 +25,14 @@ type answer struct {
 }
 
 func newAnswer(messages []core.Message, limits Limits) answer {
-	return answer{messages: messages, limits: limits}
+	return answer{
+		messages: messages, at: byhand.Index(messages), limits: limits, hidden: make([]bool, len(messages)),
+		rewritten: map[int][]core.Part{}, inserted: map[int][]core.Message{},
+	}
 }
 
 // add adds edits of the given encoded size.
 func (a *answer) add(e *condensepb.Edit, size int) error {
-	if a.at == nil {
-		a.at = make(map[string]int, len(a.messages))
-		for i := range a.messages {
-			a.at[a.messages[i].ID] = i
-		}
-		a.hidden = make([]bool, len(a.messages))
-		a.rewritten = map[int][]core.Part{}
-		a.inserted = map[int][]core.Message{}
-	}
 	if a.bytes += size; a.bytes > a.limits.AnswerBytes {
 		return fmt.Errorf("edits of more than %d bytes", a.limits.AnswerBytes)
 	}
@@ -61,7 +55,7 @@ func (a *answer) add(e *condensepb.Edit, size int) error {
 }
 
 func (a *answer) hide(r *condensepb.MessageRange) error {
-	first, last, err := a.span(r)
+	first, last, err := span(a.at, r)
 	if err != nil {
 		return err
 	}
@@ -78,8 +72,6 @@ func (a *answer) hide(r *condensepb.MessageRange) error {
 }
 
 // span returns the indexes of the first and the last message of r.
-func (a *answer) span(r *condensepb.MessageRange) (first, last int, err error) { return span(a.at, r) }
-
 func span(at map[string]int, r *condensepb.MessageRange) (first, last int, err error) {
 	first, err = index(at, r.GetFirst())
 	if err != nil || r.GetLast() == "" {
@@ -182,7 +174,11 @@ func (a *answer) put(p *condensepb.Part, top bool) (core.Part, error) {
 			return nil, errors.New("a tool call inside a tool result")
 		}
 	}
-	return fromPart(p), nil
+	parts, err := fromParts([]*condensepb.Part{p})
+	if err != nil {
+		return nil, err
+	}
+	return parts[0], nil
 }
 
 // room returns an error if n more parts exceed the limit.
@@ -230,7 +226,7 @@ func (a *answer) result(d *condensepb.Done) (*core.Result, error) {
 	out := make([]core.Message, 0, len(a.messages)+a.inserts)
 	for i := range a.messages {
 		out = append(out, a.inserted[i]...)
-		if a.hidden != nil && a.hidden[i] {
+		if a.hidden[i] {
 			continue
 		}
 		m := a.messages[i]

@@ -74,7 +74,7 @@ func (c *Client) call(ctx context.Context, req *core.Request, estimate bool) (*c
 	call := &call{
 		client: c, req: req, estimate: estimate, stream: stream, replies: make(chan *condensepb.Reply, waiting),
 		answer:    newAnswer(req.Messages, c.opts.Limits),
-		fragments: assembler{max: c.opts.Limits.AnswerBytes},
+		fragments: assembler{max: c.opts.Limits.AnswerBytes, fault: func(err error) error { return broken("%w", err) }},
 		countable: c.opts.Limits.CountBytes,
 	}
 	call.others.Go(func() {
@@ -227,45 +227,19 @@ func (c *call) receive(ctx context.Context) (*core.Result, error) {
 }
 
 // next returns the next envelope, assembled if it was sent in fragments, and its size in bytes.
-func (c *call) next() (*condensepb.CondenseResponse, int, error) {
-	for {
-		var raw received
-		err := c.stream.RecvMsg(&raw)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, 0, broken("the call ended without an answer")
-		case status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max"): // callOptions limit it
-			return nil, 0, broken("%s", status.Convert(err).Message())
-		case err != nil:
-			return nil, 0, err
-		}
-		env := &condensepb.CondenseResponse{}
-		if err := unmarshal(raw, env); err != nil {
-			return nil, 0, broken("%w", err)
-		}
-		f := env.GetFragment()
-		if f == nil {
-			if c.fragments.open() {
-				return nil, 0, broken("a fragment is missing")
-			}
-			return env, len(raw), nil
-		}
-		whole, err := c.fragments.add(f)
-		if err != nil {
-			return nil, 0, broken("%w", err)
-		}
-		if whole == nil {
-			continue
-		}
+func (c *call) next() (env *condensepb.CondenseResponse, size int, err error) {
+	size, err = c.fragments.next(c.stream, func(data []byte) (*condensepb.Fragment, error) {
 		env = &condensepb.CondenseResponse{}
-		if err := unmarshal(whole, env); err != nil {
-			return nil, 0, broken("%w", err)
-		}
-		if env.GetFragment() != nil {
-			return nil, 0, broken("a fragment of fragments")
-		}
-		return env, len(whole), nil
+		err := unmarshal(data, env)
+		return env.GetFragment(), err
+	})
+	switch {
+	case errors.Is(err, io.EOF):
+		err = broken("the call ended without an answer")
+	case status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max"): // callOptions limit it
+		err = broken("%s", status.Convert(err).Message())
 	}
+	return env, size, err
 }
 
 func broken(format string, args ...any) error {

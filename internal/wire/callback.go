@@ -16,10 +16,8 @@ import (
 // callback answers a callback of the plugin, or queues it.
 func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) error {
 	limits := &c.client.opts.Limits
-	refuse := func(code condensepb.CallbackError_Code, format string, args ...any) error {
-		c.put(ctx, &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{
-			Error: &condensepb.CallbackError{Code: code, Message: fmt.Sprintf(format, args...)},
-		}})
+	refuse := func(as error, format string, args ...any) error {
+		c.put(ctx, reply(cb, "", func(*condensepb.Reply) error { return marked{fmt.Errorf(format, args...), as} }))
 		return nil
 	}
 	c.seen.callbacks++
@@ -27,7 +25,7 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 	case over > excess:
 		return broken("it goes on calling back, %d times above the limit of %d", over, limits.Callbacks)
 	case over > 0:
-		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d callbacks in a call", limits.Callbacks)
+		return refuse(errQuota, "more than %d callbacks in a call", limits.Callbacks)
 	}
 	opts, lacks := &c.client.opts, ""
 	switch cb.GetCall().(type) {
@@ -47,17 +45,17 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 		lacks = "does not know the request"
 	}
 	if lacks != "" {
-		return refuse(condensepb.CallbackError_CODE_UNSUPPORTED, "this host %s", lacks)
+		return refuse(errors.ErrUnsupported, "this host %s", lacks)
 	}
 	if c.countable -= size; c.countable < 0 {
-		return refuse(condensepb.CallbackError_CODE_QUOTA, "more than %d bytes to count or to read in a call", limits.CountBytes)
+		return refuse(errQuota, "more than %d bytes to count or to read in a call", limits.CountBytes)
 	}
 	if cb.GetCountTokens() != nil {
 		c.enqueue(ctx, cb)
 		return nil
 	}
 	if c.models == nil {
-		c.models = newLending(c)
+		c.models = &modelUse{call: c, slots: make(chan struct{}, concurrentModels), input: limits.ModelInput, output: limits.ModelOutput}
 	}
 	c.models.enqueue(ctx, cb)
 	return nil
@@ -91,7 +89,7 @@ func (c *call) put(ctx context.Context, r *condensepb.Reply) {
 func (c *call) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	if c.work == nil {
 		c.work = make(chan *condensepb.Callback, waiting)
-		counter := newItemCounter(c.req)
+		counter := itemCounter{slices.Clone(c.req.Messages), c.req.Counter, c.answer.at}
 		go func() { // not waited for: a counter cannot be canceled
 			for {
 				select {
@@ -117,43 +115,59 @@ type itemCounter struct {
 	at       map[string]int
 }
 
-func newItemCounter(req *core.Request) *itemCounter {
-	c := &itemCounter{messages: slices.Clone(req.Messages), counter: req.Counter, at: make(map[string]int, len(req.Messages))}
-	for i := range req.Messages {
-		c.at[req.Messages[i].ID] = i
-	}
-	return c
+func (c *itemCounter) reply(ctx context.Context, cb *condensepb.Callback) *condensepb.Reply {
+	return reply(cb, "counting", func(r *condensepb.Reply) error {
+		items := cb.GetCountTokens().GetItems()
+		counts := &condensepb.TokenCounts{Tokens: make([]int64, len(items)), FramingTokens: core.FramingTokens}
+		work := 0 // messages summed, so that a million ranges over all messages are refused
+		for i, item := range items {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n, err := c.count(item, &work)
+			if err != nil {
+				return marked{fmt.Errorf("item %d: %w", i, err), errInvalid}
+			}
+			counts.Tokens[i] = int64(n)
+		}
+		r.Result = &condensepb.Reply_TokenCounts{TokenCounts: counts}
+		return nil
+	})
 }
 
-// reply answers cb. A panic of the counter, which is the host's, makes only this reply fail.
-func (c *itemCounter) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
-	r = &condensepb.Reply{Id: cb.GetId()}
-	fail := func(code condensepb.CallbackError_Code, err error) {
-		r.Result = &condensepb.Reply_Error{Error: &condensepb.CallbackError{Code: code, Message: valid(err.Error())}}
+// reply returns the reply to cb that do completes. A panic, of a part of the host with this name, makes only this reply fail.
+func reply(cb *condensepb.Callback, name string, do func(*condensepb.Reply) error) (r *condensepb.Reply) {
+	fail := func(err error) {
+		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
+		for _, c := range generateCodes {
+			if errors.Is(err, c.err) {
+				e.Code = c.code
+				break
+			}
+		}
+		r = &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{Error: e}}
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			fail(condensepb.CallbackError_CODE_FAILED, fmt.Errorf("counting: %v", p))
+			fail(fmt.Errorf("%s: %v", name, p))
 		}
 	}()
-	items := cb.GetCountTokens().GetItems()
-	counts := &condensepb.TokenCounts{Tokens: make([]int64, len(items)), FramingTokens: core.FramingTokens}
-	work := 0 // messages summed, so that a million ranges over all messages are refused
-	for i, item := range items {
-		if err := ctx.Err(); err != nil {
-			fail(condensepb.CallbackError_CODE_FAILED, err)
-			return r
-		}
-		n, err := c.count(item, &work)
-		if err != nil {
-			fail(condensepb.CallbackError_CODE_INVALID, fmt.Errorf("item %d: %w", i, err))
-			return r
-		}
-		counts.Tokens[i] = int64(n)
+	r = &condensepb.Reply{Id: cb.GetId()}
+	if err := do(r); err != nil {
+		fail(err)
 	}
-	r.Result = &condensepb.Reply_TokenCounts{TokenCounts: counts}
 	return r
 }
+
+// A marked error counts as another, whose text it lacks.
+type marked struct {
+	error
+
+	as error
+}
+
+// Is reports whether it counts as target.
+func (m marked) Is(target error) bool { return target == m.as }
 
 // maxSummed is how many messages the ranges of one callback may have together.
 const maxSummed = 10_000_000
@@ -184,12 +198,11 @@ func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) 
 		}
 		return 0, fmt.Errorf("message %q has no part %d", k.Part.GetMessage(), k.Part.GetPart())
 	case *condensepb.CountItem_Content:
-		for i, p := range k.Content.GetParts() {
-			if p.GetKind() == nil {
-				return 0, fmt.Errorf("part %d is of a kind that this host does not know", i)
-			}
+		parts, err := fromParts(k.Content.GetParts())
+		if err != nil {
+			return 0, err
 		}
-		return c.counter.Count(fromParts(k.Content.GetParts())...), nil
+		return c.counter.Count(parts...), nil
 	default:
 		return 0, errors.New("of a kind that this host does not know")
 	}
@@ -198,7 +211,7 @@ func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) 
 // maxLine is in bytes.
 const maxLine = 8 << 10
 
-// levels are the levels at which a plugin may log.
+// levels are the levels at which a plugin may log; another is info, which is zero.
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // logLevel returns the lowest level that the host's log records.
@@ -235,11 +248,7 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 		}
 		attrs = append(attrs, slog.String(text([]byte(f.GetKey())), text(f.GetValue())))
 	}
-	level, ok := levels[l.GetLevel()]
-	if !ok {
-		level = slog.LevelInfo
-	}
-	c.client.opts.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // the message is the plugin's
+	c.client.opts.Logger.LogAttrs(ctx, levels[l.GetLevel()], message, attrs...) //nolint:sloglint // the message is the plugin's
 }
 
 // line returns a text of the plugin as one line of at most the given number of bytes.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type ClientOptions struct {
 	// empty; nil if the host has none. Its usage is added to the usage of the plugin's results.
 	Model func(req *core.Request, name string) (model.Generator, error)
 	// Models lists the models that Model would return, as far as they are known; nil for none.
-	Models func(req *core.Request) []NamedModel
+	Models func(req *core.Request) iter.Seq2[string, model.Info]
 	// Run lets a built-in strategy shorten the messages of req that are not protected, with these models, and verifies its answer.
 	// Embedder returns the model for vectors. Nil: the host has none.
 	Run      func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage, models Lender) (*core.Result, error)
@@ -39,12 +40,6 @@ type ClientOptions struct {
 
 // A Lender returns the language model of a name; empty for the host's choice.
 type Lender = func(name string) (model.Generator, error)
-
-// A NamedModel is a language model that a plugin may use, and the available information.
-type NamedModel struct {
-	Name string // as Generate takes it; empty for the host's choice
-	Info model.Info
-}
 
 // A Progress is a plugin's report of its progress.
 type Progress struct {

@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -131,8 +130,42 @@ func sendEdit(to serverStream, edit []byte) error {
 
 // An assembler assembles fragments.
 type assembler struct {
-	data []byte
-	max  int // of an envelope, in bytes
+	data  []byte
+	max   int               // of an envelope, in bytes
+	fault func(error) error // makes the error of a call of what the peer did
+}
+
+// next receives a message, or the fragments of one, has it decoded, and returns its size. Decode returns the fragment that the message is.
+func (a *assembler) next(stream interface{ RecvMsg(m any) error }, decode func(data []byte) (*condensepb.Fragment, error)) (int, error) {
+	for {
+		var raw received
+		if err := stream.RecvMsg(&raw); err != nil {
+			return 0, err
+		}
+		f, err := decode(raw)
+		if err == nil && f == nil && a.data != nil {
+			err = errors.New("a fragment is missing")
+		}
+		if err == nil && f == nil {
+			return len(raw), nil
+		}
+		var whole []byte
+		if err == nil {
+			whole, err = a.add(f)
+		}
+		if err == nil && whole == nil {
+			continue
+		}
+		if err == nil {
+			if f, err = decode(whole); err == nil && f != nil {
+				err = errors.New("a fragment of fragments")
+			}
+		}
+		if err != nil {
+			return 0, a.fault(err)
+		}
+		return len(whole), nil
+	}
 }
 
 // add adds the next fragment. It returns the complete encoding, or nil if fragments are
@@ -156,11 +189,8 @@ func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
 	return data, nil
 }
 
-// open reports whether fragments are missing.
-func (a *assembler) open() bool { return a.data != nil }
-
 // valid returns s as valid UTF-8, for texts that only users read.
-func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+func valid(s string) string { return byhand.Valid(s) }
 
 const (
 	// maxEntries is how many messages and list entries one envelope may hold. Two bytes can

@@ -1,10 +1,13 @@
 package wire
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/byhand"
@@ -64,26 +67,6 @@ const (
 	maxStepMS    = 1e3 * 3600 * 24 * 365
 )
 
-func toSteps(steps []core.Step) []*condensepb.Step {
-	var out []*condensepb.Step
-	for i := range steps[:min(len(steps), maxSteps)] {
-		s := &steps[i]
-		p := &condensepb.Step{
-			Name: valid(s.Name), Looked: int64(s.Looked), Changed: int64(s.Changed),
-			TokensBefore: int64(s.TokensBefore), TokensAfter: int64(s.TokensAfter),
-			Ms: float64(s.Duration) / float64(time.Millisecond), Note: []byte(s.Note),
-		}
-		for kind, n := range s.Saved {
-			if p.Saved == nil {
-				p.Saved = map[string]int64{}
-			}
-			p.Saved[valid(kind)] = int64(n)
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
 // fromSteps returns the steps that a plugin reports, safe to print. An impossible time counts
 // as none.
 func fromSteps(steps []*condensepb.Step) []core.Step {
@@ -106,4 +89,18 @@ func fromSteps(steps []*condensepb.Step) []core.Step {
 		out = append(out, s)
 	}
 	return out
+}
+
+// fromParts returns received parts.
+func fromParts(parts []*condensepb.Part) ([]core.Part, error) {
+	for i, p := range parts {
+		if p.GetKind() == nil {
+			return nil, fmt.Errorf("part %d is of a kind that this host does not know", i)
+		}
+	}
+	data, err := proto.Marshal(&condensepb.Content{Parts: parts})
+	if err != nil {
+		return nil, err
+	}
+	return byhand.DecodeParts(data)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -31,6 +32,61 @@ func toMessage(tb testing.TB, m *core.Message) *condensepb.Message {
 		w.TimeMs = new(m.Time.UnixMilli())
 	}
 	return w
+}
+
+// // toParts returns parts as the generated code has them.
+func toParts(parts []core.Part) ([]*condensepb.Part, error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	out := make([]*condensepb.Part, len(parts))
+	for i, p := range parts {
+		w, err := toPart(p)
+		if err != nil {
+			return nil, fmt.Errorf("part %d: %w", i, err)
+		}
+		out[i] = w
+	}
+	return out, nil
+}
+
+func toPart(p core.Part) (*condensepb.Part, error) {
+	w := &condensepb.Part{}
+	switch p := p.(type) {
+	case core.Text:
+		w.Kind = &condensepb.Part_Text{Text: byhand.Bytes(string(p))}
+	case core.ToolCall:
+		w.Kind = &condensepb.Part_ToolCall{ToolCall: &condensepb.ToolCall{Id: byhand.Name(p.ID), Name: byhand.Name(p.Name), Args: byhand.Bytes(p.Args)}}
+	case core.ToolResult:
+		content, err := toParts(p.Content)
+		if err != nil {
+			return nil, err
+		}
+		w.Kind = &condensepb.Part_ToolResult{ToolResult: &condensepb.ToolResult{CallId: byhand.Name(p.CallID), Content: content, IsError: p.IsError}}
+	case core.Image:
+		w.Kind = &condensepb.Part_Image{Image: &condensepb.Image{MediaType: byhand.Name(p.MediaType), Data: byhand.Bytes(p.Data), Url: byhand.Bytes(p.URL)}}
+	case core.Reasoning:
+		w.Kind = &condensepb.Part_Reasoning{Reasoning: &condensepb.Reasoning{Text: byhand.Bytes(p.Text), Signature: byhand.Bytes(p.Signature), Encrypted: byhand.Bytes(p.Encrypted)}}
+	case core.Opaque:
+		if p.Kind == byhand.LaterPart {
+			if raw, err := decodeLater(p.JSON); err == nil {
+				return raw, nil
+			}
+		}
+		w.Kind = &condensepb.Part_Opaque{Opaque: &condensepb.Opaque{Kind: byhand.Name(p.Kind), Json: byhand.Bytes(p.JSON)}}
+	default:
+		return nil, fmt.Errorf("%T is not a part", p)
+	}
+	return w, nil
+}
+
+func decodeLater(json string) (*condensepb.Part, error) {
+	raw, err := byhand.DecodeLater(json)
+	if err != nil {
+		return nil, err
+	}
+	w := &condensepb.Part{}
+	return w, proto.Unmarshal(raw, w)
 }
 
 // encodeRun writes messages as a call does.
@@ -232,7 +288,7 @@ func FuzzAnswer(f *testing.F) {
 	}}}}), done)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := newAnswer(messages, Limits{NewMessages: 100, NewParts: 1000, AnswerBytes: 1 << 20}.withDefaults())
-		asm := assembler{max: 1 << 16}
+		asm := assembler{max: 1 << 16, fault: func(err error) error { return err }}
 		for len(data) > 0 {
 			raw, n := protowire.ConsumeBytes(data)
 			if n < 0 {
@@ -250,7 +306,7 @@ func FuzzAnswer(f *testing.F) {
 				}
 			case *condensepb.CondenseResponse_Callback:
 				req := coretest.HalfRequest(messages)
-				newItemCounter(req).reply(t.Context(), k.Callback)
+				(&itemCounter{req.Messages, req.Counter, byhand.Index(req.Messages)}).reply(t.Context(), k.Callback)
 			case *condensepb.CondenseResponse_Edit:
 				if err := a.add(k.Edit, len(raw)); err != nil {
 					return

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire/byhand"
 )
 
 // ErrProtocol means that the plugin violates the protocol: it sent too much, or referred to
@@ -34,34 +34,17 @@ func (e *RemoteError) Fault() bool { return e.Code == codes.Internal || e.Code =
 
 // Unwrap returns the error that corresponds to the code, or nil.
 func (e *RemoteError) Unwrap() error {
-	for _, m := range statuses {
-		if m.code == e.Code {
-			return m.err
+	for _, m := range byhand.Statuses {
+		if codes.Code(m.Code) == e.Code {
+			return m.Err
 		}
 	}
 	return nil
 }
 
-// statuses maps errors to codes and back. The first match is used.
-var statuses = []struct {
-	err  error
-	code codes.Code
-}{
-	{core.ErrInvalidRequest, codes.InvalidArgument},
-	{core.ErrUnavailable, codes.Unavailable},
-	{errors.ErrUnsupported, codes.Unimplemented},
-	{context.DeadlineExceeded, codes.DeadlineExceeded},
-	{context.Canceled, codes.Canceled},
-}
-
 // toStatus returns the status that a plugin sends for err.
 func toStatus(err error) error {
-	for _, m := range statuses {
-		if errors.Is(err, m.err) {
-			return status.Error(m.code, valid(err.Error()))
-		}
-	}
-	return status.Error(codes.FailedPrecondition, valid(err.Error()))
+	return status.Error(codes.Code(byhand.CodeOf(err, uint32(codes.FailedPrecondition))), valid(err.Error()))
 }
 
 // fromStatus returns the host's error for the status of a call with ctx.

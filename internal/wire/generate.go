@@ -17,8 +17,7 @@ import (
 // A modelUse holds the language models that one call may use, and their usage.
 type modelUse struct {
 	call  *call
-	at    map[string]int // index of a message, by ID
-	slots chan struct{}  // one for each model that is being asked
+	slots chan struct{} // one for each model that is being asked
 
 	mu            sync.Mutex
 	asked, runs   int // calls so far, and runs of strategies
@@ -32,18 +31,6 @@ const concurrentModels = 8
 
 // unknownOutput is the assumed longest answer of a model without a known one, in tokens.
 const unknownOutput = 8192
-
-func newLending(c *call) *modelUse {
-	limits := &c.client.opts.Limits
-	l := &modelUse{
-		call: c, at: make(map[string]int, len(c.req.Messages)), slots: make(chan struct{}, concurrentModels),
-		input: limits.ModelInput, output: limits.ModelOutput,
-	}
-	for i := range c.req.Messages {
-		l.at[c.req.Messages[i].ID] = i
-	}
-	return l
-}
 
 // generateCodes are the codes of models' errors for plugins. The first match wins.
 var generateCodes = []struct {
@@ -77,39 +64,20 @@ func (l *modelUse) enqueue(ctx context.Context, cb *condensepb.Callback) {
 	})
 }
 
-// reply answers cb. A panic of a model or a strategy makes only this reply fail.
-func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) (r *condensepb.Reply) {
-	fail := func(err error) {
-		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
-		for _, c := range generateCodes {
-			if errors.Is(err, c.err) {
-				e.Code = c.code
-				break
-			}
+func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) *condensepb.Reply {
+	return reply(cb, "panic", func(r *condensepb.Reply) (err error) {
+		switch k := cb.GetCall().(type) {
+		case *condensepb.Callback_Hidden:
+			r.Result, err = l.hidden(k.Hidden.GetIds())
+		case *condensepb.Callback_Run:
+			r.Result, err = l.run(ctx, k.Run)
+		case *condensepb.Callback_Embed:
+			r.Result, err = l.embed(ctx, k.Embed.GetTexts())
+		default:
+			r.Result, err = l.generate(ctx, cb.GetGenerate())
 		}
-		r = &condensepb.Reply{Id: cb.GetId(), Result: &condensepb.Reply_Error{Error: e}}
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			fail(fmt.Errorf("panic: %v", p))
-		}
-	}()
-	r = &condensepb.Reply{Id: cb.GetId()}
-	var err error
-	switch k := cb.GetCall().(type) {
-	case *condensepb.Callback_Hidden:
-		r.Result, err = l.hidden(k.Hidden.GetIds())
-	case *condensepb.Callback_Run:
-		r.Result, err = l.run(ctx, k.Run)
-	case *condensepb.Callback_Embed:
-		r.Result, err = l.embed(ctx, k.Embed.GetTexts())
-	default:
-		r.Result, err = l.generate(ctx, cb.GetGenerate())
-	}
-	if err != nil {
-		fail(err)
-	}
-	return r
+		return err
+	})
 }
 
 func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*condensepb.Reply_Generated, error) {
@@ -146,17 +114,20 @@ func (l *modelUse) ask(ctx context.Context, m model.Generator, p *model.Prompt, 
 	limited := *p
 	limited.MaxOutput = within
 	answer, err := m.Generate(ctx, &limited)
+	if answer == nil {
+		l.charge(within, core.Usage{})
+		return nil, cmp.Or(err, model.ErrNoText)
+	}
+	l.charge(within, answer.Usage)
+	return answer, err
+}
+
+// charge returns what was reserved, and counts the usage.
+func (l *modelUse) charge(reserved int, u core.Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.output += within
-	if answer != nil {
-		l.output -= answer.Usage.OutputTokens
-		l.spent = l.spent.Add(answer.Usage)
-	}
-	if err == nil && answer == nil {
-		err = model.ErrNoText
-	}
-	return answer, err
+	l.output += reserved - u.OutputTokens
+	l.spent = l.spent.Add(u)
 }
 
 // reserve subtracts a call with the given number of input tokens from the remaining quota,
@@ -206,7 +177,7 @@ func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 	for i, in := range g.GetInput() {
 		switch k := in.GetKind().(type) {
 		case *condensepb.GenerateInput_Messages:
-			first, last, err := span(l.at, k.Messages)
+			first, last, err := span(l.call.answer.at, k.Messages)
 			if err != nil {
 				return invalid(i, "%w", err)
 			}
@@ -222,12 +193,10 @@ func (l *modelUse) prompt(g *condensepb.Generate) (*model.Prompt, int, error) {
 			if m.Role != core.RoleUser && m.Role != core.RoleAssistant && m.Role != core.RoleTool {
 				return invalid(i, "role %q: want user, assistant or tool", printable(string(m.Role)))
 			}
-			for j, part := range k.Message.GetParts() {
-				if part.GetKind() == nil {
-					return invalid(i, "part %d is of a kind that this host does not know", j)
-				}
+			var err error
+			if m.Parts, err = fromParts(k.Message.GetParts()); err != nil {
+				return invalid(i, "%w", err)
 			}
-			m.Parts = fromParts(k.Message.GetParts())
 			size += core.MessageTokens(req.Counter, m)
 			p.Messages = append(p.Messages, m)
 		default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +59,9 @@ func withModel(m model.Generator) *wire.ClientOptions {
 			}
 			return m, nil
 		},
-		Models: func(*core.Request) []wire.NamedModel { return []wire.NamedModel{{Name: "cheap", Info: m.Info()}} },
+		Models: func(*core.Request) iter.Seq2[string, model.Info] {
+			return maps.All(map[string]model.Info{"cheap": m.Info()})
+		},
 	}
 }
 

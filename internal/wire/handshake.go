@@ -3,7 +3,9 @@ package wire
 import (
 	"cmp"
 	"context"
+	"io"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 )
@@ -66,6 +68,16 @@ var _ plugin.GRPCPlugin = (*Plugin)(nil)
 // Plugins returns p as the VersionedPlugins of a plugin.ClientConfig or ServeConfig.
 func Plugins(p *Plugin) map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: p}}
+}
+
+// ServeConfig returns the configuration with which a plugin serves.
+func ServeConfig(s Served, stderr io.Writer) *plugin.ServeConfig {
+	return &plugin.ServeConfig{
+		HandshakeConfig:  Handshake,
+		VersionedPlugins: Plugins(&Plugin{Served: s}),
+		GRPCServer:       func(opts []grpc.ServerOption) *grpc.Server { return NewServerTransport(opts...) },
+		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
+	}
 }
 
 // GRPCServer registers the server of p; go-plugin calls it.

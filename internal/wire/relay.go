@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/internal/wire/byhand"
@@ -61,11 +61,7 @@ func (r *Relay) Configure(ctx context.Context, req *condensepb.ConfigureRequest)
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	res := &condensepb.ConfigureResponse{}
-	for _, p := range found {
-		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
-	}
-	return res, nil
+	return refused(found)
 }
 
 // ParseProblems decodes a ConfigureResponse.
@@ -92,7 +88,6 @@ func asStatus(err error) error {
 type GuestCall struct {
 	Start    []byte // encoded
 	Messages []byte // an encoded Messages
-	Level    slog.Level
 
 	call *serverCall
 
@@ -102,7 +97,7 @@ type GuestCall struct {
 
 // Condense passes a call to the guest, and its answer to the host. It returns when the call has ended, whatever the guest does.
 func (r *Relay) Condense(stream serverStream) error {
-	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
+	c := newServerCall(stream)
 	defer c.end()
 	g := &GuestCall{call: c}
 	if err := g.receive(); err != nil {
@@ -133,20 +128,11 @@ func (r *Relay) Condense(stream serverStream) error {
 
 // receive receives the request. The host sends nothing else before it is complete.
 func (g *GuestCall) receive() error {
-	_, env, err := g.call.next()
+	start, data, err := g.call.begin()
 	if err != nil {
 		return err
 	}
-	start := env.GetStart()
-	if start == nil {
-		return status.Error(codes.InvalidArgument, "the call does not begin with start")
-	}
-	if g.Start, err = proto.Marshal(start); err != nil {
-		return toStatus(err)
-	}
-	if l, ok := levels[start.GetLogLevel()]; ok {
-		g.Level = l
-	}
+	g.Start = data
 	for n := int64(0); n < start.GetMessageCount(); {
 		run, _, err := g.call.next()
 		if err != nil {
@@ -159,33 +145,22 @@ func (g *GuestCall) receive() error {
 			return nil
 		})
 		if err != nil {
-			return status.Error(codes.InvalidArgument, valid(err.Error()))
+			return invalid(err)
 		}
 		g.Messages = append(g.Messages, run...)
 	}
 	return nil
 }
 
-// A host limits the entries of one message, so an answer is sent in pieces.
-const (
-	pieceBytes   = 256 << 10
-	pieceEntries = 1 << 10
-)
+// entryWeight is what an entry of an answer counts: a host limits the entries of one message.
+const entryWeight = 16
 
 // answer sends the edit and the end mark.
 func (g *GuestCall) answer(edit []byte) error {
 	c := g.call
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	var piece []byte
-	entries := 0
-	flush := func() error {
-		if len(piece) == 0 {
-			return nil
-		}
-		defer func() { piece, entries = nil, 0 }()
-		return sendEdit(c.stream, piece)
-	}
+	b := &byhand.Batch{Emit: func(piece []byte) error { return sendEdit(c.stream, piece) }}
 	var failed error // of the stream
 	done := &condensepb.Done{}
 	err := byhand.Each(edit, func(f *byhand.Field) error {
@@ -193,10 +168,7 @@ func (g *GuestCall) answer(edit []byte) error {
 			return unmarshal(f.Value, done)
 		}
 		if f.Value != nil {
-			piece = byhand.AppendBytes(piece, f.Num, f.Value)
-		}
-		if entries++; entries >= pieceEntries || len(piece) >= pieceBytes {
-			failed = flush()
+			failed = b.Add(f.Num, f.Value, entryWeight)
 		}
 		return failed
 	})
@@ -206,7 +178,7 @@ func (g *GuestCall) answer(edit []byte) error {
 	case err != nil:
 		return status.Errorf(codes.Internal, "its answer is no Edit: %v", err)
 	}
-	if err := flush(); err != nil {
+	if err := b.Flush(); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -217,7 +189,7 @@ func (g *GuestCall) answer(edit []byte) error {
 
 // Log sends a line to the host's log.
 func (g *GuestCall) Log(level slog.Level, text string) {
-	if level >= g.Level {
+	if level >= g.call.level {
 		_ = g.call.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Log{
 			Log: &condensepb.Log{Level: levelName(level), Message: []byte(text)},
 		}})
@@ -241,24 +213,20 @@ func (g *GuestCall) Report(step []byte) error {
 	return nil
 }
 
-// Generate has the host ask a language model, with an encoded Generate. It returns an encoded Reply.
-func (g *GuestCall) Generate(ctx context.Context, data []byte) ([]byte, error) {
-	req := &condensepb.Generate{}
-	cb := &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: req}}
-	return g.ask(ctx, data, req, cb, "asks a model with something that is no Generate")
+// questions are the callbacks of a guest: the field of each, and what one does that asks with something else.
+var questions = map[string]struct {
+	num   protowire.Number
+	fault string
+}{
+	"count":    {2, "counts with something that is no CountTokens"},
+	"generate": {3, "asks a model with something that is no Generate"},
 }
 
-// Count has the host count tokens, with an encoded CountTokens. It returns an encoded Reply.
-func (g *GuestCall) Count(ctx context.Context, data []byte) ([]byte, error) {
-	req := &condensepb.CountTokens{}
-	cb := &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}}
-	return g.ask(ctx, data, req, cb, "counts with something that is no CountTokens")
-}
-
-// ask returns the host's reply to the callback around req, which data encodes, a refusal included.
-func (g *GuestCall) ask(ctx context.Context, data []byte, req proto.Message, cb *condensepb.Callback, fault string) ([]byte, error) {
-	if err := unmarshal(data, req); err != nil {
-		return nil, fmt.Errorf("it %s: %w", fault, err)
+// Ask has the host count or generate, as data says. It returns an encoded Reply, a refusal included.
+func (g *GuestCall) Ask(ctx context.Context, name string, data []byte) ([]byte, error) {
+	q, cb := questions[name], &condensepb.Callback{}
+	if err := unmarshal(byhand.AppendBytes(nil, q.num, data), cb); err != nil {
+		return nil, fmt.Errorf("it %s: %w", q.fault, err)
 	}
 	r, err := g.call.reply(ctx, cb)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -15,41 +16,26 @@ import (
 	"github.com/condensehq/condense/model"
 )
 
-// A remoteModel is a language model of the host for a provider in a plugin.
-type remoteModel struct {
-	server *Server
-	name   string
-}
-
 // errNoCall is the error of a request outside of a call.
 var errNoCall = errors.New("the host can be asked during Condense only, with the context of the call")
 
-// Generate has the host ask the model, within the call of ctx.
-func (m *remoteModel) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
-	answer, err := m.generate(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("language model %q: %w", m.name, err)
-	}
-	return answer, nil
-}
-
-func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+// generate has the host ask the model of that name, within the call of ctx.
+func generate(ctx context.Context, name string, p *model.Prompt) (*model.Answer, error) {
 	c, ok := callOf(ctx)
 	if !ok {
 		return nil, errNoCall
 	}
-	g := &condensepb.Generate{
-		Model: valid(m.name), System: byhand.Bytes(p.System), MaxOutputTokens: int64(p.MaxOutput), Tools: byhand.Bytes(p.Tools), Cached: p.Cached,
-		Schema: byhand.Bytes(p.Schema), Temperature: p.Temperature, Effort: valid(p.Effort),
-	}
-	err := error(nil)
 	if p.Schema != "" || p.Temperature != nil || p.Effort != "" {
-		err = c.answered("schema")
+		if err := c.answered("schema"); err != nil {
+			return nil, err
+		}
 	}
+	data, err := byhand.Generate(name, p, c.messages, c.at)
 	if err != nil {
 		return nil, err
 	}
-	if g.Input, err = c.inputs(p.Messages); err != nil {
+	g := &condensepb.Generate{}
+	if err := proto.Unmarshal(data, g); err != nil {
 		return nil, err
 	}
 	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Generate{Generate: g}})
@@ -62,42 +48,6 @@ func (m *remoteModel) generate(ctx context.Context, p *model.Prompt) (*model.Ans
 	}
 	usage := c.spent(got.GetUsage())
 	return &model.Answer{Text: byhand.String(got.GetText()), Truncated: got.GetTruncated(), Usage: usage}, nil
-}
-
-// Info returns the information that the host sent with its last call: none before the first
-// call, and none for models that the host's configuration does not declare.
-func (m *remoteModel) Info() model.Info {
-	if known := m.server.models.Load(); known != nil {
-		if i, ok := (*known)[m.name]; ok {
-			return i
-		}
-	}
-	return model.Info{Name: m.name}
-}
-
-// inputs encodes messages for the host: messages of the conversation by reference.
-func (c *serverCall) inputs(messages []core.Message) ([]*condensepb.GenerateInput, error) {
-	var inputs []*condensepb.GenerateInput
-	for i := 0; i < len(messages); {
-		if n := byhand.Run(c.messages, c.at, messages[i:]); n > 0 {
-			r := &condensepb.MessageRange{First: byhand.Name(messages[i].ID)}
-			if n > 1 {
-				r.Last = byhand.Name(messages[i+n-1].ID)
-			}
-			inputs = append(inputs, &condensepb.GenerateInput{Kind: &condensepb.GenerateInput_Messages{Messages: r}})
-			i += n
-			continue
-		}
-		parts, err := toParts(messages[i].Parts)
-		if err != nil {
-			return nil, fmt.Errorf("message %d: %w", i, err)
-		}
-		inputs = append(inputs, &condensepb.GenerateInput{Kind: &condensepb.GenerateInput_Message{
-			Message: &condensepb.NewMessage{Role: byhand.Name(string(messages[i].Role)), Parts: parts},
-		}})
-		i++
-	}
-	return inputs, nil
 }
 
 // spent returns the usage of the host's models that a reply reports, and remembers it.
@@ -137,17 +87,8 @@ func cents(usd float64) float64 {
 
 // refusal returns the provider's error for a model that the host refuses.
 func refusal(err error) error {
-	var refused *callbackError
-	if !errors.As(err, &refused) {
-		return err
-	}
-	if refused.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
-		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
-	}
-	for _, c := range generateCodes {
-		if c.code == refused.Code && c.code != condensepb.CallbackError_CODE_INVALID {
-			return fmt.Errorf("%w: %w", c.err, err)
-		}
+	if refused := new(callbackError); errors.As(err, &refused) && byhand.Refusals[int32(refused.Code)] != nil {
+		return fmt.Errorf("%w: %w", byhand.Refusals[int32(refused.Code)], err)
 	}
 	return err
 }
@@ -232,12 +173,11 @@ func (c *serverCall) hidden(ctx context.Context, ids []string) ([]core.Message, 
 	return byhand.DecodeRun(data, nil)
 }
 
-func toModels(models []NamedModel) []*condensepb.LentModel {
+func toModels(models iter.Seq2[string, model.Info]) []*condensepb.LentModel {
 	var out []*condensepb.LentModel
-	for _, m := range models {
+	for name, m := range models {
 		out = append(out, &condensepb.LentModel{
-			Name: valid(m.Name), Window: int64(m.Info.Window), MaxOutput: int64(m.Info.MaxOutput), Images: m.Info.Images,
-			Price: toPrice(m.Info.Price),
+			Name: valid(name), Window: int64(m.Window), MaxOutput: int64(m.MaxOutput), Images: m.Images, Price: toPrice(m.Price),
 		})
 	}
 	return out
@@ -245,13 +185,13 @@ func toModels(models []NamedModel) []*condensepb.LentModel {
 
 // count has the host count each list of parts.
 func (c *serverCall) count(ctx context.Context, contents [][]core.Part) ([]int64, error) {
+	data, err := byhand.CountTokens(contents)
+	if err != nil {
+		return nil, err
+	}
 	req := &condensepb.CountTokens{}
-	for _, content := range contents {
-		parts, err := toParts(content)
-		if err != nil {
-			return nil, err
-		}
-		req.Items = append(req.Items, &condensepb.CountItem{Kind: &condensepb.CountItem_Content{Content: &condensepb.Content{Parts: parts}}})
+	if err := proto.Unmarshal(data, req); err != nil {
+		return nil, err
 	}
 	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_CountTokens{CountTokens: req}})
 	return r.GetTokenCounts().GetTokens(), err

@@ -46,7 +46,7 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 		req.Messages[i].Protected = len(r.GetMessages()) > 0 || was.Messages[i].Protected
 	}
 	for _, of := range r.GetMessages() {
-		first, last, err := span(l.at, of)
+		first, last, err := span(l.call.answer.at, of)
 		if work += last - first + 1; err == nil && work > maxSummed {
 			err = fmt.Errorf("ranges of more than %d messages together", maxSummed)
 		}
@@ -76,12 +76,12 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 	out := &condensepb.RunResult{Edit: &condensepb.Edit{}, Tokens: int64(req.Budget.Overhead)}
 	for i := range res.Messages {
 		m := &res.Messages[i]
-		if at, ok := l.at[m.ID]; !ok || !core.EqualParts(m.Parts, was.Messages[at].Parts) {
+		if at, ok := l.call.answer.at[m.ID]; !ok || !core.EqualParts(m.Parts, was.Messages[at].Parts) {
 			m.Tokens = core.MessageTokens(req.Counter, *m)
 		}
 		out.Tokens += int64(m.Tokens)
 	}
-	err = byhand.Edits(was.Messages, res.Messages, l.at, func(piece []byte) error {
+	err = byhand.Edits(was.Messages, res.Messages, l.call.answer.at, func(piece []byte) error {
 		return proto.UnmarshalOptions{Merge: true}.Unmarshal(piece, out.Edit)
 	})
 	out.Usage = toUsage(less(l.usage(), before))
@@ -143,10 +143,7 @@ func (l *modelUse) embed(ctx context.Context, texts [][]byte) (*condensepb.Reply
 		return nil, err
 	}
 	vectors, usage, err := m.Embed(ctx, all)
-	l.mu.Lock()
-	l.output += reserved
-	l.spent = l.spent.Add(usage)
-	l.mu.Unlock()
+	l.charge(reserved, usage)
 	if err == nil && len(vectors) != len(texts) {
 		err = fmt.Errorf("the model answered with %d vectors for %d texts", len(vectors), len(texts))
 	}

@@ -373,3 +373,21 @@ func TestGenerateWithSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestRunHasNoState: what a provider remembers is its own: a strategy that runs for it would take it for its own, and cannot wait for it.
+func TestRunHasNoState(t *testing.T) {
+	var given *core.Request
+	peek := registry.Define("peek", "Sees the request.", func() struct{} { return struct{}{} },
+		func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+			return core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+				given = req
+				return &core.Result{Messages: req.Messages}, nil
+			}), nil
+		})
+	req := coretest.HalfRequest(chat(20))
+	req.State, req.MayWait = []byte("of the plugin"), true
+	r := asksAll(t, builtin(t, says("x"), peek), req, &pb.Callback{Call: &pb.Callback_Run{Run: &pb.Run{Strategy: "peek"}}})[0]
+	if r.GetError() != nil || given == nil || given.State != nil || given.MayWait {
+		t.Errorf("got %v; the strategy was given %+v", r.GetError(), given)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire/byhand"
@@ -38,8 +39,8 @@ type Server struct {
 	logger   *slog.Logger // given to providers: a call's records go to its host
 
 	mu      sync.Mutex
-	current *opened                               // nil before the first Configure
-	models  atomic.Pointer[map[string]model.Info] // of the host, as of its last call
+	current *opened      // nil before the first Configure
+	models  atomic.Value // a map[string]model.Info of the host, as of its last call
 	old     sync.WaitGroup
 }
 
@@ -60,23 +61,8 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { condensepb.RegisterProvider
 // Describe describes the strategy.
 func (s *Server) Describe(_ context.Context, req *condensepb.DescribeRequest) (*condensepb.DescribeResponse, error) {
 	s.opts.Logger.Debug("described", "host", req.GetHost()) //nolint:sloglint // belongs to no call
-	res := &condensepb.DescribeResponse{
-		Name: valid(s.strategy.Name), Version: valid(s.opts.Version), Doc: valid(s.strategy.Doc), Sdk: valid(s.opts.SDK),
-	}
-	res.Abilities = s.strategy.Abilities.Names()
-	res.Settings = toSettings(s.strategy.Settings())
-	return res, nil
-}
-
-func toSettings(settings []registry.Setting) []*condensepb.Setting {
-	var all []*condensepb.Setting
-	for _, set := range settings {
-		all = append(all, &condensepb.Setting{
-			Name: valid(set.Name), Type: valid(set.Type), Default: set.Default, Doc: valid(set.Doc), Fields: toSettings(set.Fields),
-			Enum: each(set.Enum, valid), Was: each(set.Was, valid),
-		})
-	}
-	return all
+	res := &condensepb.DescribeResponse{}
+	return res, proto.Unmarshal(byhand.Describe(&s.strategy, s.opts.Version, s.opts.SDK), res)
 }
 
 // Configure opens a provider with new settings, for all later calls. The previous one is closed when its last call has ended.
@@ -106,16 +92,24 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 	if ctx.Err() != nil || errors.Is(err, core.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, toStatus(err)
 	}
-	res = &condensepb.ConfigureResponse{}
-	for _, p := range byhand.Problems(s.strategy, err) {
-		res.Problems = append(res.Problems, &condensepb.Problem{Key: valid(p.Key), Message: valid(p.Message)})
-	}
-	return res, nil
+	return refused(byhand.Problems(s.strategy, err))
+}
+
+// refused returns the answer that settings have problems.
+func refused(problems []Problem) (*condensepb.ConfigureResponse, error) {
+	res := &condensepb.ConfigureResponse{}
+	return res, proto.Unmarshal(byhand.Refused(problems), res)
 }
 
 // model returns the host's language model of that name. Whether it exists is known only when it is used.
 func (s *Server) model(name string) (model.Generator, error) {
-	return &remoteModel{server: s, name: name}, nil
+	known := func() map[string]model.Info {
+		m, _ := s.models.Load().(map[string]model.Info)
+		return m
+	}
+	return &byhand.Lent{Name: name, Known: known, Ask: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+		return generate(ctx, name, p)
+	}}, nil
 }
 
 // An opened is a provider and the calls that use it.

@@ -51,13 +51,8 @@ func (s *Server) Condense(stream serverStream) error {
 	if err != nil {
 		return err
 	}
-	released := false
-	defer func() {
-		if !released {
-			o.calls.Done()
-		}
-	}()
-	c := &serverCall{stream: stream, fragments: assembler{max: math.MaxInt}, waiting: map[uint64]chan *condensepb.Reply{}}
+	defer o.calls.Done()
+	c := newServerCall(stream)
 	defer c.end()
 	req, err := c.history(s)
 	if err != nil {
@@ -76,15 +71,11 @@ func (s *Server) Condense(stream serverStream) error {
 		given.Hidden = func(ids ...string) ([]core.Message, error) { return c.hidden(ctx, ids) }
 	}
 	answers := make(chan providerAnswer, 1)
-	released = true
-	go func() {
+	o.calls.Go(func() { // which the handler may not wait for
 		a := providerAnswer{err: status.Error(codes.Internal, "the provider ended its goroutine without an answer")}
-		defer func() {
-			o.calls.Done()
-			answers <- a
-		}()
+		defer func() { answers <- a }()
 		a = s.ask(core.WithProgress(context.WithValue(ctx, callKey{}, c), c.progress), o.provider, given, c.estimate)
-	}()
+	})
 	select {
 	case a := <-answers:
 		if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
@@ -130,32 +121,36 @@ func (s *Server) panicked(ctx context.Context, v any) error {
 	return status.Error(codes.Internal, valid(fmt.Sprintf("panic: %v%s", v, plain.Where(stack))))
 }
 
+// begin receives the start of a call, and returns its encoding too.
+func (c *serverCall) begin() (start *condensepb.Start, data []byte, err error) {
+	_, env, err := c.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	if start = env.GetStart(); start == nil {
+		return nil, nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
+	}
+	c.level = levels[start.GetLogLevel()]
+	if data, err = proto.Marshal(start); err != nil {
+		err = status.Error(codes.Internal, valid(err.Error()))
+	}
+	return start, data, err
+}
+
 // history receives the request. The host sends nothing else before it is complete.
 func (c *serverCall) history(s *Server) (*core.Request, error) {
-	_, env, err := c.next()
+	start, data, err := c.begin()
 	if err != nil {
 		return nil, err
 	}
-	start := env.GetStart()
-	if start == nil {
-		return nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
-	}
-	data, err := proto.Marshal(start)
-	if err != nil {
-		return nil, status.Error(codes.Internal, valid(err.Error()))
-	}
 	begun, err := byhand.DecodeStart(data)
 	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
+		return nil, invalid(err)
 	}
-	s.models.Store(&begun.Models)
+	s.models.Store(begun.Models)
 	c.estimate, c.callbacks = start.GetEstimate(), start.GetCallbacks()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
-	c.level = slog.LevelInfo
-	if l, ok := levels[begun.LogLevel]; ok {
-		c.level = l
-	}
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
 	for int64(len(req.Messages)) < start.GetMessageCount() {
 		run, _, err := c.next()
@@ -163,7 +158,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 			return nil, err
 		}
 		if req.Messages, err = byhand.DecodeRun(run, req.Messages); err != nil {
-			return nil, status.Error(codes.InvalidArgument, valid(err.Error()))
+			return nil, invalid(err)
 		}
 	}
 	if n := len(req.Messages); int64(n) > start.GetMessageCount() {
@@ -184,38 +179,18 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 // next returns the next envelope, assembled if it was sent in fragments: the undecoded body
 // of a run of messages, or anything else.
 func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err error) {
-	for {
-		var data received
-		if err := c.stream.RecvMsg(&data); err != nil {
-			return nil, nil, err
-		}
-		run, env, err := decodeRequest(data)
-		if err != nil {
-			return nil, nil, status.Error(codes.InvalidArgument, valid(err.Error()))
-		}
-		f := env.GetFragment()
-		if f == nil {
-			if c.fragments.open() {
-				return nil, nil, status.Error(codes.InvalidArgument, "a fragment is missing")
-			}
-			return run, env, nil
-		}
-		whole, err := c.fragments.add(f)
-		if err != nil {
-			return nil, nil, status.Error(codes.InvalidArgument, err.Error())
-		}
-		if whole == nil {
-			continue
-		}
-		run, env, err = decodeRequest(whole)
-		if err == nil && env.GetFragment() != nil {
-			err = errors.New("a fragment of fragments")
-		}
-		if err != nil {
-			return nil, nil, status.Error(codes.InvalidArgument, valid(err.Error()))
-		}
-		return run, env, nil
-	}
+	_, err = c.fragments.next(c.stream, func(data []byte) (_ *condensepb.Fragment, err error) {
+		run, env, err = decodeRequest(data)
+		return env.GetFragment(), err
+	})
+	return run, env, err
+}
+
+// invalid returns the status of a mistake of the host.
+func invalid(err error) error { return status.Error(codes.InvalidArgument, valid(err.Error())) }
+
+func newServerCall(stream serverStream) *serverCall {
+	return &serverCall{stream: stream, fragments: assembler{max: math.MaxInt, fault: invalid}, waiting: map[uint64]chan *condensepb.Reply{}}
 }
 
 // decodeRequest returns the body of data if it is a run of messages, or else the decoded envelope.
@@ -353,7 +328,15 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err != nil {
 		return toStatus(err)
 	}
+	var steps []*condensepb.Step
+	for i := range res.Steps[:min(len(res.Steps), maxSteps)] {
+		step := &condensepb.Step{}
+		if err := proto.Unmarshal(byhand.EncodeStep(&res.Steps[i]), step); err != nil {
+			return toStatus(err)
+		}
+		steps = append(steps, step)
+	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: toSteps(res.Steps), State: res.State, Later: valid(res.Later)},
+		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"maps"
 	"net"
@@ -95,12 +96,14 @@ func addModels(models map[string]model.Generator, opts *wire.ClientOptions) *wir
 		}
 		return nil, fmt.Errorf("the test has no language model %q; there are %q", name, names)
 	}
-	opts.Models = func(*core.Request) []wire.NamedModel {
-		var list []wire.NamedModel
-		for _, name := range names {
-			list = append(list, wire.NamedModel{Name: name, Info: models[name].Info()})
+	opts.Models = func(*core.Request) iter.Seq2[string, model.Info] {
+		return func(yield func(string, model.Info) bool) {
+			for _, name := range names {
+				if !yield(name, models[name].Info()) {
+					return
+				}
+			}
 		}
-		return list
 	}
 	return opts
 }

@@ -70,7 +70,7 @@ var closer = map[string]string{
 	// It opens nothing.
 	"config": "core/policy model registry internal/disk internal/tree internal/catalog internal/suggest internal/plain internal/secret " +
 		"internal/size internal/trust",
-	"plugin-sdk": "core model registry internal/plain internal/wire internal/wire/byhand", // what authors import stays small
+	"plugin-sdk": "core model registry internal/wire internal/wire/byhand", // what authors import stays small
 	// What others' programs import is what they may import themselves.
 	"adapters":               ". core core/history transcript",
 	"adapters/internal/play": ". adapters config core tokens",

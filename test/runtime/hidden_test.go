@@ -78,7 +78,7 @@ func TestHiddenMessagesOnDemand(t *testing.T) {
 	long := strings.Repeat(" Some more words.", 200)
 	c := conversation(t, said(core.RoleUser, "Set up the server."), said(core.RoleAssistant, "Which one?"),
 		said(core.RoleUser, "My password is hunter2, and the rest is as before."), said(core.RoleAssistant, "The port is 8443."+long),
-		said(core.RoleUser, "The key is "+key+"."+long), said(core.RoleAssistant, "I use it."+long), said(core.RoleUser, "Fine."+long),
+		said(core.RoleUser, "The key is "+key+"."+long), core.Message{Role: core.RoleAssistant, Parts: []core.Part{core.Reasoning{Text: "So it is " + key}, core.Text("I use it." + long)}}, said(core.RoleUser, "Fine."+long),
 		said(core.RoleAssistant, "It runs."), said(core.RoleUser, "And now?"))
 	for range 3 {
 		r, fault := h.Manage(t.Context(), c, condense.Turn{Profile: "p", Trigger: core.TriggerManual})

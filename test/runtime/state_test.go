@@ -80,7 +80,7 @@ func TestStateOfAProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // the file is the test's own
 	c := condense.ResumeConversation(f.Journal)
 	shorten := func() string {
 		t.Helper()

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"strconv"
 	"strings"
 
@@ -286,7 +287,7 @@ func (w *Watcher) leaf(path []byte, value string) {
 	}
 	a := &w.answer
 	n, _ := strconv.Atoi(value)
-	n = max(n, 0)
+	n = min(max(n, 0), math.MaxInt32) // sums of many are numbers, too
 	switch w.d.reply.leaves[string(path)] {
 	case leafKind:
 		if w.kind = value; value == "DONE" {

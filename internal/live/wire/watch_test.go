@@ -226,3 +226,12 @@ func BenchmarkWatch(b *testing.B) {
 		_, _ = w.Write(event)
 	}
 }
+
+// TestAbsurdUsage: a vendor's numbers can be added up and multiplied, whatever they are.
+func TestAbsurdUsage(t *testing.T) {
+	w := wire.Watch(wire.Messages)
+	_, _ = w.Write([]byte(`{"type":"message","usage":{"input_tokens":99999999999999999999,"cache_read_input_tokens":9223372036854775807,"output_tokens":-5}}`))
+	if a := w.Answer(); a.Input <= 0 || a.Input > 1<<40 || a.CacheRead > a.Input || a.Output != 0 {
+		t.Errorf("got %+v", a)
+	}
+}

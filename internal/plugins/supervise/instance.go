@@ -240,21 +240,8 @@ func (i *instance) report() *CrashError {
 	return e
 }
 
-// settle informs waiting calls that the process was stopped, because of err if it is not
-// nil. Only the first call has an effect.
-func (i *instance) settle(err error) {
-	if err == nil {
-		i.settleCrash(nil)
-		return
-	}
-	crash := i.report()
-	crash.Reason = err
-	i.settleCrash(crash)
-}
-
-// settleCrash informs waiting calls how the process ended. Only the first call has an
-// effect.
-func (i *instance) settleCrash(crash *CrashError) {
+// settle informs waiting calls how the process ended: nil if it was stopped. Only the first call has an effect.
+func (i *instance) settle(crash *CrashError) {
 	i.settled.Do(func() {
 		i.crash = crash
 		close(i.over)

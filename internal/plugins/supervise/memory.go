@@ -1,8 +1,6 @@
 package supervise
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,24 +9,12 @@ import (
 
 // PeakMemory returns the most memory, in bytes, that the process that runs has had; 0 if none runs, or if the system does not report it.
 func (p *Process) PeakMemory() int64 {
-	pid := p.Status().PID
-	if pid == 0 {
-		return 0
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Status().PID)) // there is no process 0
 	if err != nil {
 		return 0
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		rest, found := strings.CutPrefix(lines.Text(), "VmHWM:")
-		if !found {
-			continue
-		}
-		kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, "kB")), 10, 64)
-		if err != nil {
-			return 0
-		}
-		return kb << 10
-	}
-	return 0
+	_, rest, _ := strings.Cut(string(text), "\nVmHWM:")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	kb, _ := strconv.ParseInt(number, 10, 64) //nolint:errcheck // 0 if it is not there
+	return kb << 10
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Limits of a plugin's output. The rest is read too, so that the plugin does not block on a
@@ -301,10 +303,8 @@ func parseEntry(line string) entry {
 			return e
 		}
 	}
-	for _, p := range prefixes {
-		if rest, ok := strings.CutPrefix(line, p.text); ok {
-			return entry{level: p.level, message: strings.TrimSpace(rest)}
-		}
+	if m := prefix().FindStringSubmatch(line); m != nil {
+		return entry{level: parseLevel(m[1]), message: strings.TrimSpace(m[2])}
 	}
 	if beginsCrash(line) {
 		return entry{level: slog.LevelError, message: line}
@@ -312,17 +312,8 @@ func parseEntry(line string) entry {
 	return entry{level: slog.LevelInfo, message: line}
 }
 
-var prefixes = []struct {
-	text  string
-	level slog.Level
-}{
-	{"[TRACE]", slog.LevelDebug},
-	{"[DEBUG]", slog.LevelDebug},
-	{"[INFO]", slog.LevelInfo},
-	{"[WARN]", slog.LevelWarn},
-	{"[ERROR]", slog.LevelError},
-	{"[ERR]", slog.LevelError},
-}
+// prefix matches a line that begins with its level.
+var prefix = plain.Pattern(`(?s)^\[(TRACE|DEBUG|INFO|WARN|ERROR|ERR)\](.*)`)
 
 // parseJSON accepts values of any type; go-plugin's own parser panics on some.
 func parseJSON(line string) (entry, bool) {

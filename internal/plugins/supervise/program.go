@@ -89,7 +89,7 @@ func (p *program) loadTree(s *Spec, dir *privateDir) (string, error) {
 	return copyTree(s.Tree, p.temp)
 }
 
-func (p *program) loadFile(s *Spec, f *os.File, dir *privateDir) (string, error) {
+func (p *program) loadFile(s *Spec, f *os.File, dir *privateDir) (sum string, err error) {
 	// The interpreter of a script opens it by name, after the kernel has closed our file, so
 	// a script cannot run from memory.
 	script := make([]byte, 2)
@@ -112,29 +112,28 @@ func (p *program) loadFile(s *Spec, f *os.File, dir *privateDir) (string, error)
 		}
 		whole = f
 	}
+	p.path, sum, err = p.copy(s, whole, dir, 0o500)
+	return sum, err
+}
+
+// copy copies the file of s to a folder of its own.
+func (p *program) copy(s *Spec, src io.Reader, dir *privateDir, mode fs.FileMode) (file, sum string, err error) {
 	if p.temp, err = dir.mkdir(); err != nil {
-		return "", err
+		return "", "", err
 	}
-	p.path = filepath.Join(p.temp, filepath.Base(s.Path))
-	sum, err := copyTo(p.path, whole, 0o500)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", s.Path, err)
+	file = filepath.Join(p.temp, filepath.Base(s.Path))
+	if sum, err = copyTo(file, src, mode); err != nil {
+		return "", "", fmt.Errorf("%s: %w", s.Path, err)
 	}
-	return sum, nil
+	return file, sum, nil
 }
 
 // loadData copies the script that the interpreter of s runs.
-func (p *program) loadData(s *Spec, f *os.File, dir *privateDir) (sum string, err error) {
-	if p.temp, err = dir.mkdir(); err != nil {
-		return "", err
-	}
-	file := filepath.Join(p.temp, filepath.Base(s.Path))
-	if sum, err = copyTo(file, f, 0o400); err != nil {
-		return "", fmt.Errorf("%s: %w", s.Path, err)
-	}
+func (p *program) loadData(s *Spec, f *os.File, dir *privateDir) (string, error) {
+	file, sum, err := p.copy(s, f, dir, 0o400)
 	p.path = s.Interpreter[0]
 	p.args = append(slices.Clone(s.Interpreter), sum, file)
-	return sum, nil
+	return sum, err
 }
 
 func (p *program) close() error {

@@ -155,26 +155,16 @@ type Limits struct {
 	Drain  time.Duration // for the calls on a process that is being replaced, default 2 min
 }
 
-// Defaults of [Limits]. Memory counts data as the kernel does, writable private mappings: 50 MB for a plugin in Go
-// with a history of 10 MB, 150 MB for an idle one in Node.
-const (
-	defaultCalls  = 32 // more than the turns that a gateway has for plugins
-	defaultMemory = 1 << 30
-	defaultFiles  = 256
-	defaultStart  = 10 * time.Second
-	defaultHealth = 10 * time.Second
-	defaultIdle   = 10 * time.Minute
-	defaultDrain  = 2 * time.Minute
-)
-
+// setDefaults sets what is not set. Memory counts data as the kernel does, writable private mappings: 50 MB for a plugin in Go
+// with a history of 10 MB, 150 MB for an idle one in Node. Calls are more than the turns that a gateway has for plugins.
 func (l *Limits) setDefaults() {
-	setDefault(&l.Calls, defaultCalls)
-	setDefault(&l.Memory, defaultMemory)
-	setDefault(&l.Files, defaultFiles)
-	setDefault(&l.Start, defaultStart)
-	setDefault(&l.Health, defaultHealth)
-	setDefault(&l.Idle, defaultIdle)
-	setDefault(&l.Drain, defaultDrain)
+	setDefault(&l.Calls, 32)
+	setDefault(&l.Memory, 1<<30)
+	setDefault(&l.Files, 256)
+	setDefault(&l.Start, 10*time.Second)
+	setDefault(&l.Health, 10*time.Second)
+	setDefault(&l.Idle, 10*time.Minute)
+	setDefault(&l.Drain, 2*time.Minute)
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -42,8 +42,16 @@ func isNoExec(err error) bool { return errors.Is(err, syscall.ENOEXEC) }
 const maxSocketPath = 103
 
 // lockFile creates and locks the file path. The lock ends with the process at the latest.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+func lockFile(path string) (*os.File, error) { return lockOpen(path, os.O_CREATE) }
+
+// abandoned locks the file path, unless another process has.
+func abandoned(path string) (lock *os.File, ok bool) {
+	f, err := lockOpen(path, syscall.O_NOFOLLOW)
+	return f, err == nil
+}
+
+func lockOpen(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|how, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -52,19 +60,6 @@ func lockFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return f, nil
-}
-
-// abandoned locks the file path, unless another process has.
-func abandoned(path string) (lock *os.File, ok bool) {
-	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, false
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		return nil, false
-	}
-	return f, true
 }
 
 // ownDir reports whether info is a folder of this user that no other user can enter.

@@ -96,7 +96,9 @@ func (w *watcher) step(now time.Time) (next time.Duration, stop bool) {
 			return 0, true
 		}
 		if !now.Before(w.drainBy) {
-			w.i.settle(fmt.Errorf("it was replaced, and its calls did not end within %s", limits.Drain))
+			crash := w.i.report()
+			crash.Reason = fmt.Errorf("it was replaced, and its calls did not end within %s", limits.Drain)
+			w.i.settle(crash)
 			return 0, true
 		}
 		next = min(next, w.drainBy.Sub(now))
@@ -151,5 +153,5 @@ func (w *watcher) crashed() {
 	}
 	w.p.mu.Unlock()
 	w.p.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "plugin crashed", crash.attrs()...)
-	w.i.settleCrash(crash)
+	w.i.settle(crash)
 }

@@ -46,12 +46,8 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 				check(c.Report(view(m, at, size)))
 			}
 		},
-		"generate": func(ctx context.Context, m api.Module, at, size uint32) uint64 {
-			return ask(ctx, m, "generate", at, size, (*wire.GuestCall).Generate)
-		},
-		"count": func(ctx context.Context, m api.Module, at, size uint32) uint64 {
-			return ask(ctx, m, "count", at, size, (*wire.GuestCall).Count)
-		},
+		"generate": asks("generate"),
+		"count":    asks("count"),
 		"fail": func(_ context.Context, m api.Module, code int32, at, size uint32) {
 			text := view(m, at, min(size, maxLine))
 			if code <= 0 || code > int32(codes.Unauthenticated) {
@@ -66,17 +62,15 @@ func provide(ctx context.Context, r wazero.Runtime) error {
 	return err
 }
 
-// A request is a method of a call that asks the host.
-type request func(c *wire.GuestCall, ctx context.Context, data []byte) (reply []byte, err error)
-
-// ask passes a request of the guest to the host, and the reply to memory of the guest.
-func ask(ctx context.Context, m api.Module, name string, at, size uint32, do request) uint64 {
-	c := during(ctx, name)
-	reply, err := do(c, ctx, append([]byte(nil), view(m, at, size)...))
-	check(err)
-	to, err := copyIn(ctx, m, reply)
-	check(err)
-	return uint64(to)<<32 | uint64(len(reply))
+// asks returns the import that passes a request of the guest to the host, and the reply to memory of the guest.
+func asks(name string) func(ctx context.Context, m api.Module, at, size uint32) uint64 {
+	return func(ctx context.Context, m api.Module, at, size uint32) uint64 {
+		reply, err := during(ctx, name).Ask(ctx, name, view(m, at, size))
+		check(err)
+		to, err := copyIn(ctx, m, len(reply), reply)
+		check(err)
+		return uint64(to)<<32 | uint64(len(reply))
+	}
 }
 
 // during returns the call of the instance, without which the import name cannot be used.
@@ -125,15 +119,18 @@ func outside(m api.Module, at, size uint32) *fault {
 	return bug("it gives the address %d with %d bytes, and its memory has %d", at, size, m.Memory().Size())
 }
 
-// copyIn copies data to memory that the guest allocates, and returns its address.
-func copyIn(ctx context.Context, m api.Module, data []byte) (uint32, error) {
-	res, err := m.ExportedFunction("alloc").Call(ctx, uint64(len(data)))
+// copyIn copies data of this size in all to memory that the guest allocates, and returns its address.
+func copyIn(ctx context.Context, m api.Module, size int, data ...[]byte) (uint32, error) {
+	res, err := m.ExportedFunction("alloc").Call(ctx, uint64(size))
 	if err != nil {
 		return 0, err
 	}
 	at := uint32(res[0])
-	if !m.Memory().Write(at, data) {
-		return 0, outside(m, at, uint32(len(data)))
+	for _, d := range data {
+		if !m.Memory().Write(at, d) {
+			return 0, outside(m, uint32(res[0]), uint32(size))
+		}
+		at += uint32(len(d))
 	}
-	return at, nil
+	return uint32(res[0]), nil
 }

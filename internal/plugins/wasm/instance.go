@@ -119,18 +119,11 @@ func (i *instance) invoke(ctx context.Context, name string, size int, data ...[]
 func (i *instance) invokeHere(ctx context.Context, name string, size int, data [][]byte) ([]byte, error) {
 	var args []uint64
 	if data != nil {
-		res, err := i.mod.ExportedFunction("alloc").Call(ctx, uint64(size))
+		at, err := copyIn(ctx, i.mod, size, data...)
 		if err != nil {
 			return nil, err
 		}
-		args = []uint64{uint64(uint32(res[0])), uint64(size)}
-		at := uint32(res[0])
-		for _, d := range data {
-			if !i.mod.Memory().Write(at, d) {
-				return nil, outside(i.mod, uint32(res[0]), uint32(size))
-			}
-			at += uint32(len(d))
-		}
+		args = []uint64{uint64(at), uint64(size)}
 	}
 	res, err := i.mod.ExportedFunction(name).Call(ctx, args...)
 	if err != nil {

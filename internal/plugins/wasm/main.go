@@ -16,9 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/condensehq/condense/internal/wire"
 )
@@ -46,12 +44,7 @@ func Run(args []string) int {
 		fmt.Fprintln(stderr, strings.ReplaceAll(err.Error(), "\n", "; ")) // the host shows a few lines
 		return 1
 	}
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(&wire.Plugin{Served: &wire.Relay{Guest: g, SDK: machine()}}),
-		GRPCServer:       func(opts []grpc.ServerOption) *grpc.Server { return wire.NewServerTransport(opts...) },
-		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
-	})
+	plugin.Serve(wire.ServeConfig(&wire.Relay{Guest: g, SDK: machine()}, stderr))
 	return 0
 }
 

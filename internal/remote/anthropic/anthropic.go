@@ -3,6 +3,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -50,10 +51,7 @@ func sign(header http.Header, key string) {
 const defaultOutput = 8192
 
 func maxTokens(p *model.Prompt, longest int) int {
-	n := p.MaxOutput
-	if n <= 0 {
-		n = defaultOutput
-	}
+	n := cmp.Or(max(p.MaxOutput, 0), defaultOutput)
 	if longest > 0 {
 		n = min(n, longest)
 	}

@@ -107,10 +107,6 @@ func (c *Counter) lookup(parts []core.Part) (int, bool) {
 
 // isKey reports whether p can be the key of a map: tool results cannot.
 func isKey(p core.Part) bool {
-	switch p.(type) {
-	case core.Text, core.ToolCall, core.Image, core.Reasoning, core.Opaque:
-		return true
-	default:
-		return false
-	}
+	_, result := p.(core.ToolResult)
+	return !result
 }

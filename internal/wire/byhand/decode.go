@@ -15,12 +15,12 @@ var errKind = errors.New("a field of another type")
 
 // RunOf returns the body of the envelope data if it is only a run of messages.
 func RunOf(data []byte) ([]byte, bool) {
-	num, typ, n := protowire.ConsumeTag(data)
-	if n < 0 || num != numRequestMessages || typ != protowire.BytesType {
+	if len(data) == 0 {
 		return nil, false
 	}
-	body, m := protowire.ConsumeBytes(data[n:])
-	return body, m >= 0 && n+m == len(data)
+	var f Field
+	rest, err := f.take(data)
+	return f.Value, err == nil && len(rest) == 0 && f.Num == numRequestMessages && f.Type == protowire.BytesType
 }
 
 // A Field is one field of an encoding.
@@ -29,12 +29,6 @@ type Field struct {
 	Type  protowire.Type
 	Value []byte // of a field of bytes
 	N     uint64 // of a number; the bits of one with a decimal point
-}
-
-// Next takes the first field off data, which is not empty.
-func Next(data []byte) (f Field, rest []byte, err error) {
-	rest, err = f.take(data)
-	return f, rest, err
 }
 
 // take sets f to the first field of data and returns the rest. Nearly all fields have a tag of one byte and a length of one or two,
@@ -160,7 +154,8 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 func decodePart(data []byte, top bool) (core.Part, error) {
 	var part core.Part
 	for rest := data; len(rest) > 0; {
-		f, next, err := Next(rest)
+		var f Field
+		next, err := f.take(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -222,6 +217,17 @@ func decodeStrings(data []byte) (s [3]string, err error) {
 		}
 	}
 	return s, nil
+}
+
+// DecodeParts decodes a Content. The result shares the bytes of data.
+func DecodeParts(data []byte) ([]core.Part, error) {
+	var parts []core.Part
+	err := Each(data, func(f *Field) error {
+		p, err := decodePart(f.Value, true)
+		parts = append(parts, p)
+		return err
+	})
+	return parts, err
 }
 
 func decodeResult(data []byte) (core.Part, error) {

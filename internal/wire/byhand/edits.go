@@ -73,13 +73,13 @@ func Edits(before, after []core.Message, at map[string]int, emit func(edit []byt
 		}
 	}
 	d := core.Diff(before, named)
-	b := &batch{emit: emit}
+	b := &Batch{Emit: emit}
 	for i := 0; i < len(d.Hide); {
 		j := i + 1
 		for j < len(d.Hide) && at[d.Hide[j]] == at[d.Hide[j-1]]+1 {
 			j++
 		}
-		if err := b.add(numEditHide, AppendRange(nil, d.Hide[i], d.Hide[j-1]), 1); err != nil {
+		if err := b.Add(numEditHide, AppendRange(nil, d.Hide[i], d.Hide[j-1]), 1); err != nil {
 			return err
 		}
 		i = j
@@ -89,7 +89,7 @@ func Edits(before, after []core.Message, at map[string]int, emit func(edit []byt
 		if err != nil {
 			return fmt.Errorf("message %q: %w", r.ID, err)
 		}
-		if err := b.add(numEditRewrite, w, weight(r.Parts)); err != nil {
+		if err := b.Add(numEditRewrite, w, weight(r.Parts)); err != nil {
 			return err
 		}
 	}
@@ -99,11 +99,11 @@ func Edits(before, after []core.Message, at map[string]int, emit func(edit []byt
 		if err != nil {
 			return fmt.Errorf("new message: %w", err)
 		}
-		if err := b.add(numEditInsert, w, weight(m.Parts)); err != nil {
+		if err := b.Add(numEditInsert, w, weight(m.Parts)); err != nil {
 			return err
 		}
 	}
-	return b.flush()
+	return b.Flush()
 }
 
 // AppendRange writes a MessageRange from one message to another, or of only one.
@@ -144,9 +144,9 @@ func encodable(p core.Part) error {
 	return nil
 }
 
-// A batch emits an edit when it is large enough.
-type batch struct {
-	emit func(edit []byte) error
+// A Batch emits an edit when it is large enough.
+type Batch struct {
+	Emit func(edit []byte) error
 	edit []byte
 	n    int
 }
@@ -171,21 +171,23 @@ func weight(parts []core.Part) int {
 	return n
 }
 
-func (b *batch) add(num protowire.Number, entry []byte, weight int) error {
+// Add adds an entry, which counts as many as weight.
+func (b *Batch) Add(num protowire.Number, entry []byte, weight int) error {
 	b.edit = AppendBytes(b.edit, num, entry)
 	if b.n += weight; len(b.edit) < batchSize && b.n < maxBatch {
 		return nil
 	}
-	return b.flush()
+	return b.Flush()
 }
 
-func (b *batch) flush() error {
+// Flush emits the rest.
+func (b *Batch) Flush() error {
 	if b.n == 0 {
 		return nil
 	}
 	edit := b.edit
 	b.edit, b.n = nil, 0
-	return b.emit(edit)
+	return b.Emit(edit)
 }
 
 // AppendBytes writes value into the field num.

@@ -11,10 +11,8 @@ import (
 
 // A Start is the decoded message of that name, which begins a call.
 type Start struct {
-	Request  *core.Request // without messages
-	Messages int64         // how many there are
-	LogLevel string
-	Models   map[string]model.Info // those of the host, by name
+	Request *core.Request         // without messages
+	Models  map[string]model.Info // those of the host, by name
 }
 
 // DecodeStart decodes a Start. The result shares the bytes of data.
@@ -22,7 +20,7 @@ func DecodeStart(data []byte) (*Start, error) {
 	req := &core.Request{}
 	s := &Start{Request: req, Models: map[string]model.Info{}}
 	texts := map[protowire.Number]*string{
-		6: &req.System, 7: &req.Environment, 9: &req.Instructions, 10: &s.LogLevel, 11: &req.Dir, 12: &req.Tools, 13: &req.Originals,
+		6: &req.System, 7: &req.Environment, 9: &req.Instructions, 11: &req.Dir, 12: &req.Tools, 13: &req.Originals,
 		17: &req.Host,
 	}
 	names := map[protowire.Number]*string{3: (*string)(&req.Trigger), 4: &req.Profile, 5: &req.Mode, 16: &req.API, 18: &req.Model, 21: &req.Conversation}
@@ -37,11 +35,9 @@ func DecodeStart(data []byte) (*Start, error) {
 			return err
 		}
 		switch int(f.Num) {
-		case 1:
-			s.Messages = int64(f.N)
 		case 2:
 			b := &req.Budget
-			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &b.Window, 2: &b.Reserve, 3: &b.Overhead, 4: &b.Limit, 5: &b.Target})
+			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &b.Window, 2: &b.Reserve, 3: &b.Overhead, 4: &b.Limit, 5: &b.Target}, nil)
 		case 8:
 			path, err := f.Text()
 			req.FilesRead = append(req.FilesRead, path)
@@ -59,28 +55,22 @@ func DecodeStart(data []byte) (*Start, error) {
 		case 23:
 			req.MayWait = f.N != 0
 		case 24:
-			return Each(f.Value, func(f *Field) error {
-				switch int(f.Num) {
-				case 1:
-					req.Quota.ModelCalls = int(f.N)
-				case 2:
-					req.Quota.USD = math.Float64frombits(f.N)
-				}
-				return nil
-			})
+			q := &req.Quota
+			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &q.ModelCalls}, map[protowire.Number]*float64{2: &q.USD})
 		}
 		return nil
 	})
 }
 
 func decodeModel(data []byte) (m model.Info, err error) {
-	if err := decodeNumbers(data, map[protowire.Number]*int{2: &m.Window, 3: &m.MaxOutput}); err != nil {
-		return m, err
-	}
 	return m, Each(data, func(f *Field) (err error) {
 		switch int(f.Num) {
 		case 1:
 			m.Name, err = f.Text()
+		case 2:
+			m.Window = int(f.N)
+		case 3:
+			m.MaxOutput = int(f.N)
 		case 4:
 			m.Images = f.N != 0
 		case 5:
@@ -91,34 +81,23 @@ func decodeModel(data []byte) (m model.Info, err error) {
 }
 
 func decodePrice(data []byte, p *core.Price) error {
-	fields := map[protowire.Number]*float64{1: &p.Input, 2: &p.Output, 3: &p.CacheRead, 4: &p.CacheWrite}
-	return Each(data, func(f *Field) error {
-		if price := fields[f.Num]; price != nil {
-			*price = math.Float64frombits(f.N)
-		}
-		return nil
-	})
+	return decodeNumbers(data, nil, map[protowire.Number]*float64{1: &p.Input, 2: &p.Output, 3: &p.CacheRead, 4: &p.CacheWrite})
 }
 
 // DecodeUsage decodes a Usage.
 func DecodeUsage(data []byte) (u core.Usage, err error) {
 	numbers := map[protowire.Number]*int{1: &u.Calls, 2: &u.InputTokens, 3: &u.OutputTokens, 4: &u.CachedTokens, 6: &u.Unpriced}
-	if err := decodeNumbers(data, numbers); err != nil {
-		return u, err
-	}
-	return u, Each(data, func(f *Field) error {
-		if f.Num == 5 {
-			u.USD = math.Float64frombits(f.N)
-		}
-		return nil
-	})
+	err = decodeNumbers(data, numbers, map[protowire.Number]*float64{5: &u.USD})
+	return u, err
 }
 
 // decodeNumbers stores the fields with these numbers.
-func decodeNumbers(data []byte, to map[protowire.Number]*int) error {
+func decodeNumbers(data []byte, whole map[protowire.Number]*int, floats map[protowire.Number]*float64) error {
 	return Each(data, func(f *Field) error {
-		if n := to[f.Num]; n != nil {
+		if n := whole[f.Num]; n != nil {
 			*n = int(f.N)
+		} else if v := floats[f.Num]; v != nil {
+			*v = math.Float64frombits(f.N)
 		}
 		return nil
 	})
@@ -127,7 +106,8 @@ func decodeNumbers(data []byte, to map[protowire.Number]*int) error {
 // Each calls do with every field of an encoded message.
 func Each(data []byte, do func(*Field) error) error {
 	for len(data) > 0 {
-		f, rest, err := Next(data)
+		var f Field
+		rest, err := f.take(data)
 		if err != nil {
 			return err
 		}

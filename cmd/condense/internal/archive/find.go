@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/internal/search"
 )
@@ -140,10 +141,7 @@ FROM (SELECT rowid AS id FROM %[1]s WHERE %[1]s MATCH ? ORDER BY rowid DESC LIMI
 			all = append(all, c)
 			continue
 		}
-		var parts []search.Term
-		for _, p := range t.Parts {
-			parts = append(parts, search.Term{Stem: p, Must: t.Must})
-		}
+		parts := plain.Each(t.Parts, func(p string) search.Term { return search.Term{Stem: p, Must: t.Must} })
 		counts, err := f.count(ctx, parts)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
 )
@@ -82,10 +83,7 @@ func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
+	names := plain.Each(cmd.Commands(), (*cobra.Command).Name)
 	return Usage(cmd, "unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
 }
 
@@ -105,6 +103,26 @@ func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
+}
+
+// Group returns a command that only has commands below it.
+func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: UnknownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// Agree asks the user about what was printed, unless yes.
+func (a *App) Agree(cmd *cobra.Command, yes bool, question string) error {
+	switch {
+	case yes:
+		return nil
+	case !term.IsTerminal(a.Stdin):
+		return Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
+	case !term.Confirm(a.Stdin, a.Stderr, question):
+		return errors.New("not agreed; nothing changed")
+	}
+	return nil
 }
 
 // NoArguments refuses arguments; hint suggests another command line.

@@ -20,10 +20,10 @@ import (
 	"github.com/condensehq/condense/internal/suggest"
 )
 
-// Names returns options with the names that this program knows. With them the configuration is
+// Names returns options with the names that this program knows, for the file that --config names. With them the configuration is
 // checked down to the settings of its providers.
 func (a *App) Names() config.Options {
-	return resolver.Names(a.Strategies, config.Options{CheckProvider: a.Checker().Declared})
+	return resolver.Names(a.Strategies, config.Options{Path: a.ConfigPath, CheckProvider: a.Checker().Declared})
 }
 
 // Checker checks the settings of providers with the models that the flags ask for.
@@ -83,7 +83,7 @@ func (a *App) LoadWith(opts config.Options) (*config.Config, error) {
 // program is missing is no error.
 func (a *App) LoadPlugins() ([]plugins.Plugin, *config.Config, error) {
 	opts := a.Names()
-	opts.Path, opts.CheckProvider = a.ConfigPath, nil
+	opts.CheckProvider = nil
 	c, declared, err := a.load(opts)
 	return declared, c, err
 }

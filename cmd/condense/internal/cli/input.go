@@ -96,10 +96,7 @@ func noMessages(name, format string, data []byte) error {
 	if lines < least || format == "condense" {
 		return nil
 	}
-	var found []string
-	for _, k := range slices.Sorted(maps.Keys(kinds)) {
-		found = append(found, fmt.Sprintf("%s %d", plain.Line(k), kinds[k]))
-	}
+	found := plain.Each(slices.Sorted(maps.Keys(kinds)), func(k string) string { return fmt.Sprintf("%s %d", plain.Line(k), kinds[k]) })
 	return fmt.Errorf("%s: no messages in %s of the format %s: %s; if it holds a conversation, name its format with --format",
 		name, size.Plural(lines, "line"), format, strings.Join(found, ", "))
 }
@@ -168,11 +165,7 @@ func OutputFormats() []string {
 
 // FormatNames returns the names of all formats.
 func FormatNames() []string {
-	var names []string
-	for _, f := range transcript.Formats() {
-		names = append(names, f.Name)
-	}
-	return names
+	return plain.Each(transcript.Formats(), func(f transcript.Format) string { return f.Name })
 }
 
 // Await returns the result of f, or the cause of ctx's end as soon as ctx ends. It is for work

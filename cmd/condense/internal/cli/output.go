@@ -98,6 +98,15 @@ func (o *Output) Close() {
 	}
 }
 
+// Put writes a file, or to standard output, which "" and "-" are.
+func (a *App) Put(path string, data []byte) error {
+	if path == "" || path == "-" {
+		_, err := a.Stdout.Write(data)
+		return err
+	}
+	return WriteFile(path, data, NewMode)
+}
+
 // WriteFile writes a file. A new file gets the mode, before the umask.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	file, err := OpenFile(path, mode)

@@ -16,6 +16,8 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/servecmd"
 	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
@@ -73,10 +75,9 @@ func measured(w io.Writer, whose, learn string, g *comparecmd.Glance) {
 	}
 	term.Printf(w, "\nWhat fills the windows of %s: %s, %s tokens\n", whose, size.Plural(all.Sessions, "session"), size.Group(all.Tokens))
 	term.Printf(w, "  %s\n", shares(all.Tokens, all.ByKind))
-	var tools []string
-	for _, t := range all.ByTool[:min(guideTools, len(all.ByTool))] {
-		tools = append(tools, t.Tool+" "+share(t.Tokens(), all.Tokens))
-	}
+	tools := plain.Each(all.ByTool[:min(guideTools, len(all.ByTool))], func(t lab.ToolSpending) string {
+		return t.Tool + " " + share(t.Tokens(), all.Tokens)
+	})
 	term.Printf(w, "  the tools with most: %s\n", cmp.Or(strings.Join(tools, ", "), "none"))
 	term.Printf(w, "\nWhat condensing would have done, without a language model\n")
 	if g.Compared > 0 {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 )
 
@@ -20,16 +19,10 @@ func writeCanaries(w io.Writer, r *lab.Report, markdown bool, width int) {
 		for k := range rounds {
 			titles = append(titles, fmt.Sprintf(">round %d", k+1))
 		}
-		t, spread := term.NewTable(append(titles, ">first lost", ">old value stays", ">and no new one")...), term.NewTable(append([]string{"strategy", "what", ">runs"}, titles[3:]...)...)
-		t.Repeat(2)
-		spread.Repeat(2)
-		last, repeated := "", false
+		spread := append([]string{"strategy", "what", ">runs"}, titles[3:]...)
+		t := newRunsTable(markdown, 2, append(titles, ">first lost", ">old value stays", ">and no new one"), spread)
 		for i := from; i < to; i++ {
 			l := &r.CanaryLines[i]
-			if !markdown && last != "" && l.Strategy != last {
-				t.Divide()
-			}
-			last = l.Strategy
 			sessions := 0
 			if len(l.Kept) > 0 {
 				sessions = l.Kept[0].Sessions
@@ -45,21 +38,14 @@ func writeCanaries(w io.Writer, r *lab.Report, markdown bool, width int) {
 				}
 				row, apart = append(row, text), append(apart, between)
 			}
-			if runs > 0 {
-				spread.Row(append([]any{l.Strategy, string(l.Type), runs}, apart...)...)
-				repeated = true
-			}
 			lost := "never"
 			if l.FirstLost > 0 {
 				lost = strconv.Itoa(l.FirstLost)
 			}
-			t.Row(append(row, lost, share(l.Stale), share(l.Misled))...)
+			row = append(row, lost, share(l.Stale), share(l.Misled))
+			t.row(l.Strategy, row, runs > 0, append([]any{l.Strategy, string(l.Type), runs}, apart...))
 		}
-		title := "canaries, budget " + r.CanaryLines[from].Budget + " of what is condensed"
-		printTable(w, t, title, markdown, width)
-		if repeated {
-			printTable(w, spread, title+", "+spreadTitle, markdown, width)
-		}
+		t.print(w, "canaries, budget "+r.CanaryLines[from].Budget+" of what is condensed", width)
 	}
 }
 

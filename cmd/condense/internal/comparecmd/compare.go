@@ -159,10 +159,9 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 
 // run compares strategies. An error after some sessions says how many, and what the next run does.
 func (c *comparison) run(a *cli.App, cmd *cobra.Command, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) (*lab.Report, error) {
-	p := newProgress(a, c.quiet)
-	opts.Progress = p.show
+	end := showProgress(a, c.quiet, "", opts)
 	r, err := lab.Run(cmd.Context(), items, strategies, opts)
-	p.end()
+	end()
 	if r != nil && err != nil {
 		err = stopped(err, len(r.Sessions), opts)
 	}
@@ -171,11 +170,11 @@ func (c *comparison) run(a *cli.App, cmd *cobra.Command, items []lab.Item, strat
 
 // opener returns an opener of strategies by name, and the host that owns their providers.
 func opener(a *cli.App, cmd *cobra.Command, c *comparison) (*condense.Host, *strategies.Opener, error) {
-	load := func() (*config.Config, error) { return a.Load("") }
+	load := a.Load
 	if c.builtin {
-		load = func() (*config.Config, error) { return config.New(config.Values{}, a.Names()) }
+		load = func(string) (*config.Config, error) { return config.New(config.Values{}, a.Names()) }
 	}
-	conf, err := load()
+	conf, err := load("")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 )
 
@@ -19,15 +18,8 @@ func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
 	for _, b := range budgets {
 		titles = append(titles, ">"+b)
 	}
-	t, spread := term.NewTable(titles...), term.NewTable(titles...)
-	t.Repeat(2)
-	spread.Repeat(2)
-	last, repeated := "", false
+	t := newRunsTable(markdown, 2, titles, titles)
 	for _, row := range rows {
-		if !markdown && last != "" && row.Strategy != last {
-			t.Divide()
-		}
-		last = row.Strategy
 		cells, apart, several := []any{row.Strategy, row.What, row.Questions}, []any{row.Strategy, row.What, row.Questions}, false
 		for _, b := range budgets {
 			text, between := "", ""
@@ -41,15 +33,7 @@ func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
 			}
 			cells, apart = append(cells, text), append(apart, between)
 		}
-		t.Row(cells...)
-		if several {
-			spread.Row(apart...)
-			repeated = true
-		}
+		t.row(row.Strategy, cells, several, apart)
 	}
-	const title = "evidence kept, by budget"
-	printTable(w, t, title, markdown, width)
-	if repeated {
-		printTable(w, spread, title+", "+spreadTitle, markdown, width)
-	}
+	t.print(w, "evidence kept, by budget", width)
 }

@@ -67,11 +67,9 @@ func Look(a *cli.App, cmd *cobra.Command, paths []string) (*Glance, error) {
 func within(a *cli.App, cmd *cobra.Command, doing string, opts *lab.Options, f func(context.Context) error) (late bool, err error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), Patience)
 	defer cancel()
-	p := newProgress(a, false)
-	p.doing = doing
-	opts.Progress = p.show
+	end := showProgress(a, false, doing, opts)
 	err = f(ctx)
-	p.end()
+	end()
 	if ctx.Err() != nil && cmd.Context().Err() == nil {
 		return err != nil, nil
 	}

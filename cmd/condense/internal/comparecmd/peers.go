@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // The othersFlags are the flags about programs of others.
@@ -57,20 +58,12 @@ func openPeers(cmd *cobra.Command, path string) (*peerList, error) {
 }
 
 func (p *peerList) names() []string {
-	var out []string
-	for i := range p.strategies {
-		out = append(out, p.strategies[i].Name)
-	}
-	return out
+	return plain.Each(p.strategies, func(s lab.Strategy) string { return s.Name })
 }
 
 // policies returns a policy for each program: it condenses when the library would.
 func (p *peerList) policies() []lab.Policy {
-	var out []lab.Policy
-	for i := range p.strategies {
-		out = append(out, lab.Policy{Name: p.strategies[i].Name, Strategy: &p.strategies[i], About: p.strategies[i].About})
-	}
-	return out
+	return plain.Each(p.strategies, func(s lab.Strategy) lab.Policy { return lab.Policy{Name: s.Name, Strategy: &s, About: s.About} })
 }
 
 // writePeers writes the table of the other programs, also of those that are missing here.

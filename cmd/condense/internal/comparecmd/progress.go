@@ -82,13 +82,11 @@ func writeHTML(ctx context.Context, a *cli.App, w io.Writer, c *comparison, r *l
 	if e != nil && ctx.Err() == nil { // an interrupted run ends at once
 		// Results of language models are left out: showing them would cost again.
 		rows := slices.DeleteFunc(report.Choose(r, shownRows), func(row lab.Row) bool { return row.Usage.Calls > 0 })
-		p := newProgress(a, c.quiet)
-		p.doing = "making the page: "
 		opts := *e.opts
-		opts.Progress = p.show
+		end := showProgress(a, c.quiet, "making the page: ", &opts)
 		var err error
 		details, err = lab.Examine(ctx, e.items, e.set.Strategies, rows, &opts)
-		p.end()
+		end()
 		if err != nil {
 			return err
 		}
@@ -118,12 +116,14 @@ type progress struct {
 // quietFor is the time between lines where there is no terminal.
 const quietFor = 5 * time.Second
 
-func newProgress(a *cli.App, quiet bool) *progress {
-	if quiet {
-		return &progress{}
+// showProgress shows how far a comparison with these options is, unless quiet, until end is called.
+func showProgress(a *cli.App, quiet bool, doing string, opts *lab.Options) (end func()) {
+	p := &progress{doing: doing}
+	if !quiet {
+		p.w, p.terminal, p.last = a.Stderr, term.IsTerminal(a.Stderr) && os.Getenv("TERM") != "dumb", time.Now()
 	}
-	terminal := term.IsTerminal(a.Stderr) && os.Getenv("TERM") != "dumb"
-	return &progress{w: a.Stderr, terminal: terminal, last: time.Now()}
+	opts.Progress = p.show
+	return p.end
 }
 
 func (p *progress) show(s lab.Progress) {

@@ -51,10 +51,9 @@ func interview(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) er
 	if err := c.asked.Agree(a, cmd, items, set.Strategies, o); err != nil {
 		return err
 	}
-	p := newProgress(a, c.quiet)
-	o.Progress = p.show
+	end := showProgress(a, c.quiet, "", &o.Options)
 	r, err := lab.Interview(cmd.Context(), items, set.Strategies, o)
-	p.end()
+	end()
 	if r == nil {
 		return err
 	}

@@ -56,10 +56,9 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and the cost is not known in advance: agree with --yes", policies[i].Name)
 		}
 	}
-	p := newProgress(a, c.quiet)
-	o.Progress = p.show
+	end := showProgress(a, c.quiet, "", &o.Options)
 	r, err := lab.Replay(cmd.Context(), items, policies, o)
-	p.end()
+	end()
 	if err != nil {
 		return err
 	}
@@ -220,8 +219,5 @@ func writeReplayCSV(w io.Writer, r *lab.ReplayReport) error {
 		}
 		rows = append(rows, append(row, number(p.Had), number(p.User), strconv.Itoa(p.Repeats), strconv.Itoa(p.Gone), p.Error))
 	}
-	if err := c.WriteAll(rows); err != nil {
-		return err
-	}
-	return c.Error()
+	return c.WriteAll(rows)
 }

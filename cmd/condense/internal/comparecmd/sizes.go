@@ -67,20 +67,15 @@ func (l *lesson) replay(a *cli.App, cmd *cobra.Command, c *comparison, items []l
 	if err != nil {
 		return err
 	}
-	p := newProgress(a, c.quiet)
-	p.doing = "playing whole sessions: "
-	o.Progress = p.show
+	end := showProgress(a, c.quiet, "playing whole sessions: ", &o.Options)
 	r, err := lab.Replay(cmd.Context(), items, policies, o)
-	p.end()
+	end()
 	if err != nil {
 		return err
 	}
 	l.Window, l.Prices, l.Costs = o.Window, t.Name, r.Conclusion
 	l.Money = slices.DeleteFunc(slices.Clone(r.Lines), func(x lab.ReplayLine) bool { return x.Scope != lab.ScopeAll })
-	var modes []string
-	for i := range l.Recommendations {
-		modes = append(modes, l.Recommendations[i].Mode)
-	}
+	modes := plain.Each(l.Recommendations, func(r recommendation) string { return r.Mode })
 	if len(modes) == 0 {
 		modes = []string{""}
 	}

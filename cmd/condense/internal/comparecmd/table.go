@@ -2,7 +2,6 @@ package comparecmd
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -33,16 +32,9 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	for _, c := range roundColumns {
 		titles = append(titles, ">"+c.title)
 	}
-	t, spread := term.NewTable(titles...), term.NewTable(append([]string{"strategy", ">runs", ">round"}, titles[3:]...)...)
-	t.Repeat(3)
-	spread.Repeat(3)
-	last, repeated := "", false
+	t := newRunsTable(markdown, 3, titles, append([]string{"strategy", ">runs", ">round"}, titles[3:]...))
 	for i := range r.RoundLines {
 		l := &r.RoundLines[i]
-		if !markdown && last != "" && l.Strategy != last {
-			t.Divide()
-		}
-		last = l.Strategy
 		sessions := 0
 		for _, e := range l.Values {
 			sessions = max(sessions, e.Sessions)
@@ -58,15 +50,42 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 			}
 			row, apart = append(row, text), append(apart, between)
 		}
-		t.Row(row...)
-		if runs > 0 {
-			spread.Row(append([]any{l.Strategy, runs, l.Round}, apart...)...)
-			repeated = true
-		}
+		t.row(l.Strategy, row, runs > 0, append([]any{l.Strategy, runs, l.Round}, apart...))
 	}
-	printTable(w, t, "condensed in rounds", markdown, width)
-	if repeated {
-		printTable(w, spread, "condensed in rounds, "+spreadTitle, markdown, width)
+	t.print(w, "condensed in rounds", width)
+}
+
+// A runsTable is a table by strategy, with another one of how far apart the runs are, if any ran several times.
+type runsTable struct {
+	main, spread       *term.Table
+	markdown, repeated bool
+	last               string // strategy
+}
+
+func newRunsTable(markdown bool, repeat int, titles, spread []string) *runsTable {
+	t := &runsTable{main: term.NewTable(titles...), spread: term.NewTable(spread...), markdown: markdown}
+	t.main.Repeat(repeat)
+	t.spread.Repeat(repeat)
+	return t
+}
+
+// row adds a row of a strategy, and one of its runs if there are several.
+func (t *runsTable) row(strategy string, row []any, several bool, runs []any) {
+	if !t.markdown && t.last != "" && strategy != t.last {
+		t.main.Divide()
+	}
+	t.last = strategy
+	t.main.Row(row...)
+	if several {
+		t.spread.Row(runs...)
+		t.repeated = true
+	}
+}
+
+func (t *runsTable) print(w io.Writer, title string, width int) {
+	printTable(w, t.main, title, t.markdown, width)
+	if t.repeated {
+		printTable(w, t.spread, title+", "+spreadTitle, t.markdown, width)
 	}
 }
 
@@ -312,21 +331,17 @@ func cell(l *lab.Line, measure string) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// fieldsOf returns the fields of a share that no table of measures has, up to the runs.
-func fieldsOf(budget, strategy, measure string, e *lab.Estimate) []string {
-	return []string{budget, "", strategy, "false", measure, "share", number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions)}
-}
-
 // writeCSV writes every number of every table on a line of its own.
 func writeCSV(w io.Writer, r *lab.Report) error {
 	out := csv.NewWriter(w)
-	var errs []error
-	write := func(fields ...string) { errs = append(errs, out.Write(fields)) }
-	runs := func(e *lab.Estimate) []string {
+	write := func(fields ...string) { _ = out.Write(fields) } // out keeps the error
+	line := func(budget, mode, strategy string, bound bool, measure, unit string, e *lab.Estimate) {
+		runs := []string{"1", "", "", ""}
 		if s := e.Runs; s != nil {
-			return []string{strconv.Itoa(s.Runs), number(s.Least), number(s.Most), number(s.Deviation)}
+			runs = []string{strconv.Itoa(s.Runs), number(s.Least), number(s.Most), number(s.Deviation)}
 		}
-		return []string{"1", "", "", ""}
+		numbers := []string{number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions)}
+		write(slices.Concat([]string{budget, mode, strategy, strconv.FormatBool(bound), measure, unit}, numbers, runs)...)
 	}
 	write("budget", "mode", "strategy", "bound", "measure", "unit", "mean", "low", "high", "sessions", "runs", "least", "most", "deviation")
 	for i := range r.Tables {
@@ -334,15 +349,9 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		for j := range t.Lines {
 			l := &t.Lines[j]
 			for _, m := range r.Measures {
-				e, ok := l.Values[m.Name]
-				if !ok {
-					continue
+				if e, ok := l.Values[m.Name]; ok {
+					line(t.Budget, t.Mode, l.Strategy, l.Bound, m.Name, m.Unit, &e)
 				}
-				fields := []string{
-					t.Budget, t.Mode, l.Strategy, strconv.FormatBool(l.Bound), m.Name, m.Unit,
-					number(e.Mean), number(e.Low), number(e.High), strconv.Itoa(e.Sessions),
-				}
-				write(append(fields, runs(&e)...)...)
 			}
 		}
 	}
@@ -350,7 +359,7 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 		l := &r.CanaryLines[i]
 		share := func(name string, e *lab.Estimate) {
 			if e != nil {
-				write(append(fieldsOf(l.Budget, l.Strategy, "canary_"+string(l.Type)+"_"+name, e), runs(e)...)...)
+				line(l.Budget, "", l.Strategy, false, "canary_"+string(l.Type)+"_"+name, "share", e)
 			}
 		}
 		for k := range l.Kept {
@@ -369,12 +378,12 @@ func writeCSV(w io.Writer, r *lab.Report) error {
 			measure += "_ability_" + l.Ability
 		}
 		if l.Questions > 0 {
-			write(append(fieldsOf(l.Budget, l.Strategy, measure, &l.Kept), runs(&l.Kept)...)...)
+			line(l.Budget, "", l.Strategy, false, measure, "share", &l.Kept)
 		}
 		if l.Left != nil {
-			write(append(fieldsOf(l.Budget, l.Strategy, "evidence_left", l.Left), runs(l.Left)...)...)
+			line(l.Budget, "", l.Strategy, false, "evidence_left", "share", l.Left)
 		}
 	}
 	out.Flush()
-	return errors.Join(append(errs, out.Error())...)
+	return out.Error()
 }

@@ -28,12 +28,10 @@ func Commands(a *cli.App) []*cobra.Command {
 }
 
 func configCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "config", Short: "Write, check and explain the configuration", Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configDiffCommand(a), configSchemaCommand(a))
-	return cmd
+	return cli.Group(
+		"config", "Write, check and explain the configuration",
+		configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configDiffCommand(a), configSchemaCommand(a),
+	)
 }
 
 func configSchemaCommand(a *cli.App) *cobra.Command {
@@ -45,11 +43,7 @@ func configSchemaCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" || out == "-" {
-				_, err := a.Stdout.Write(text)
-				return err
-			}
-			return cli.WriteFile(out, text, cli.NewMode)
+			return a.Put(out, text)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")

@@ -158,10 +158,8 @@ func trustFile(a *cli.App, cmd *cobra.Command, store trust.Store, file string, y
 		if err := r.unapprovable(); err != nil {
 			return fmt.Errorf("nothing was trusted: %w", err)
 		}
-		if !yes {
-			if err := ask(a, cmd); err != nil {
-				return err
-			}
+		if err := a.Agree(cmd, yes, "trust it?"); err != nil {
+			return err
 		}
 		if err := r.agree(store); err != nil {
 			return err
@@ -188,16 +186,6 @@ func trustWritten(a *cli.App, file string) error {
 		if err := requests[i].agree(store); err != nil {
 			return fmt.Errorf("wrote %s, but cannot trust it: %w", file, err)
 		}
-	}
-	return nil
-}
-
-func ask(a *cli.App, cmd *cobra.Command) error {
-	if !term.IsTerminal(a.Stdin) {
-		return cli.Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
-	}
-	if !term.Confirm(a.Stdin, a.Stderr, "trust it?") {
-		return errors.New("not agreed; nothing changed")
 	}
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/transcript"
@@ -216,10 +218,7 @@ func messageNamed(j *history.Journal, name string) (string, error) {
 		}
 		return messages[n-1].ID, nil
 	}
-	var ids []string
-	for _, m := range messages {
-		ids = append(ids, m.ID)
-	}
+	ids := plain.Each(messages, func(m core.Message) string { return m.ID })
 	for _, e := range j.Dropped() {
 		if e.Original.ID == name {
 			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' restores it", name)

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/tokens"
@@ -268,10 +269,7 @@ func (t *toolTable) inText(s *dialog.Passage) {
 }
 
 func (t *toolTable) sorted() []toolShare {
-	var out []toolShare
-	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
-		out = append(out, *t.rows[name])
-	}
+	out := plain.Each(slices.Sorted(maps.Keys(t.rows)), func(name string) toolShare { return *t.rows[name] })
 	slices.SortStableFunc(out, func(a, b toolShare) int {
 		return cmp.Compare(b.CallTokens+b.ResultTokens, a.CallTokens+a.ResultTokens)
 	})

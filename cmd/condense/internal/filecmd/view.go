@@ -87,11 +87,7 @@ func listing(d *transcript.Document, all bool, only only) []viewLine {
 	lines := []viewLine{}
 	n := 0
 	timeline := d.Journal.Timeline()
-	said := make([]core.Message, len(timeline))
-	for i := range timeline {
-		said[i] = timeline[i].Message
-	}
-	read := dialog.Read(said)
+	read := dialog.Read(plain.Each(timeline, func(e history.Entry) core.Message { return e.Message }))
 	for i, e := range timeline {
 		l := viewLine{HiddenBy: e.HiddenBy, InsertedBy: e.InsertedBy, RewrittenBy: e.RewrittenBy, Message: e.Message}
 		l.Message.Source = nil

@@ -47,11 +47,7 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 				}
 				text = append(text, '\n')
 			}
-			if out == "" || out == "-" {
-				_, err := a.Stdout.Write(text)
-				return err
-			}
-			return cli.WriteFile(out, text, cli.NewMode)
+			return a.Put(out, text)
 		},
 	}
 	f := cmd.Flags()
@@ -68,19 +64,11 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 // described returns the description of the plugin that an argument means: an approved one of the configuration, or a program. Of a
 // plugin of several files it returns the program's place in its folder, too.
 func described(ctx context.Context, a *cli.App, arg, folder string) (_ *plugins.Description, program string, err error) {
-	declared, c, err := a.LoadPlugins()
+	p, err := pluginNamed(a, arg)
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := pluginsNamed(arg, declared, c)
-	if err != nil {
-		return nil, "", err
-	}
-	p := found[0]
 	if p.Name == arg {
-		if p.Withheld != "" {
-			return nil, "", fmt.Errorf("provider %s: %s", arg, p.Withheld)
-		}
 		d, err := plugins.About(ctx, p)
 		return d, within(p.Folder, p.Plugin), err
 	}

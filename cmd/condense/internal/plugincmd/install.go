@@ -18,10 +18,12 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/trust"
+	"github.com/condensehq/condense/registry"
 )
 
 // An installation is one run of install, update, outdated or remove.
@@ -152,7 +154,7 @@ func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (
 		return nil
 	}
 	i.show(s, approved, sandbox)
-	if err := agree(i.a, cmd, i.yes, "install and approve it?"); err != nil {
+	if err := i.a.Agree(cmd, i.yes, "install and approve it?"); err != nil {
 		return err
 	}
 	if err := s.Commit(); err != nil {
@@ -168,19 +170,6 @@ func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (
 	}
 	term.Printf(i.a.Stdout, "installed and approved in %s\n", cli.FromHere(filepath.Join(i.in.Dir, filepath.FromSlash(install.Folder), s.Name)))
 	i.hint(s.Name, &p)
-	return nil
-}
-
-// agree asks the user, unless yes.
-func agree(a *cli.App, cmd *cobra.Command, yes bool, question string) error {
-	switch {
-	case yes:
-		return nil
-	case !term.IsTerminal(a.Stdin):
-		return cli.Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
-	case !term.Confirm(a.Stdin, a.Stderr, question):
-		return errors.New("not agreed; nothing changed")
-	}
 	return nil
 }
 
@@ -219,12 +208,8 @@ func (i *installation) show(s *install.Staged, approved, sandbox string) {
 	} else {
 		term.Printf(w, "  reads        the conversations that it shortens\n  runs as      %s\n", sandbox)
 	}
-	var names []string
-	for _, s := range m.Settings {
-		names = append(names, s.Name)
-	}
-	if len(names) > 0 {
-		term.Printf(w, "  settings     %s\n", listed(names))
+	if len(m.Settings) > 0 {
+		term.Printf(w, "  settings     %s\n", listed(plain.Each(m.Settings, func(s registry.Setting) string { return s.Name })))
 	}
 }
 
@@ -323,11 +308,7 @@ func pluginRemoveCommand(a *cli.App) *cobra.Command {
 			if err := i.begin(a); err != nil {
 				return err
 			}
-			var errs []error
-			for _, name := range args {
-				errs = append(errs, i.remove(a.Stdout, name))
-			}
-			return errors.Join(errs...)
+			return errors.Join(plain.Each(args, func(name string) error { return i.remove(a.Stdout, name) })...)
 		},
 	}
 }

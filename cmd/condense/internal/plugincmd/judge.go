@@ -136,10 +136,8 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 	if err != nil {
 		return err
 	}
-	if j.out == "" || j.out == "-" {
-		_, err = a.Stdout.Write(page)
-	} else {
-		err = cli.WriteFile(j.out, page, cli.NewMode)
+	err = a.Put(j.out, page)
+	if j.out != "" && j.out != "-" {
 		term.Printf(a.Stderr, "%s: %s\n", card.Verdict, card.Why)
 	}
 	switch {
@@ -201,26 +199,14 @@ func (j *judging) target(a *cli.App, cmd *cobra.Command) (*plugins.Trial, error)
 	if _, err := os.Stat(j.path); err == nil {
 		return j.trial(a, cmd)
 	}
-	declared, c, err := a.LoadPlugins()
+	p, err := pluginNamed(a, j.path)
 	if err != nil {
 		return nil, err
-	}
-	found, err := pluginsNamed(j.path, declared, c)
-	if err != nil {
-		return nil, err
-	}
-	p := found[0]
-	if p.Withheld != "" {
-		return nil, fmt.Errorf("provider %s: %s", p.Name, p.Withheld)
 	}
 	if is, err := plugins.Digest(p.Provider); err != nil || is != p.Pin {
 		return nil, errors.Join(err, fmt.Errorf("plugin %s is not approved as it is now: 'condense plugin pin %s' approves it", p.Name, p.Name))
 	}
-	trial := &plugins.Trial{Plugin: p.Provider, Persistent: true}
-	if j.verbose {
-		trial.Output, trial.Calls = authorLogs(a.Stderr)
-	}
-	return trial, nil
+	return j.trialOf(a, p.Provider), nil
 }
 
 // judge runs everything and returns the card, without floors.

@@ -87,6 +87,22 @@ func pluginsNamed(arg string, declared []plugins.Plugin, c *config.Config) ([]pl
 	return []plugins.Plugin{p}, nil
 }
 
+// pluginNamed returns the first plugin that an argument means. One that it names must be trusted.
+func pluginNamed(a *cli.App, arg string) (p plugins.Plugin, err error) {
+	declared, c, err := a.LoadPlugins()
+	if err != nil {
+		return p, err
+	}
+	found, err := pluginsNamed(arg, declared, c)
+	if err != nil {
+		return p, err
+	}
+	if p = found[0]; p.Name == arg && p.Withheld != "" {
+		return p, fmt.Errorf("provider %s: %s", arg, p.Withheld)
+	}
+	return p, nil
+}
+
 // pin approves the plugins: all of them or, after an error, none.
 func pin(a *cli.App, store trust.Store, chosen []plugins.Plugin) error {
 	var errs []error

@@ -19,26 +19,12 @@ import (
 
 // Command returns condense plugin.
 func Command(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "plugin", Short: "Write, test, judge, install, pin, list and document providers that are separate programs",
-		Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand( // in the order in which an author needs them
-		pluginNewCommand(a),
-		pluginSDKCommand(a),
-		pluginDevCommand(a),
-		pluginTestCommand(a),
-		pluginJudgeCommand(a),
-		pluginInstallCommand(a),
-		pluginUpdateCommand(a),
-		pluginOutdatedCommand(a),
-		pluginRemoveCommand(a),
-		pluginPinCommand(a),
-		pluginListCommand(a),
-		pluginDocsCommand(a),
+	return cli.Group(
+		"plugin", "Write, test, judge, install, pin, list and document providers that are separate programs",
+		// In the order in which an author needs them.
+		pluginNewCommand(a), pluginSDKCommand(a), pluginDevCommand(a), pluginTestCommand(a), pluginJudgeCommand(a), pluginInstallCommand(a),
+		pluginUpdateCommand(a), pluginOutdatedCommand(a), pluginRemoveCommand(a), pluginPinCommand(a), pluginListCommand(a), pluginDocsCommand(a),
 	)
-	return cmd
 }
 
 // A pluginListing is a configured plugin as JSON.

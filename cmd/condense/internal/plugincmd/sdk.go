@@ -48,12 +48,7 @@ func pluginSDKCommand(a *cli.App) *cobra.Command {
 	}
 	update.Flags().BoolVar(&check, "check", false, "change nothing; exit code 1 if there is something to update")
 	update.Flags().BoolVar(&force, "force", false, "overwrite files of the SDK that were edited")
-	cmd := &cobra.Command{
-		Use: "sdk", Short: "Update the copied SDK of a plugin", Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(update)
-	return cmd
+	return cli.Group("sdk", "Update the copied SDK of a plugin", update)
 }
 
 // sdkFiles returns the SDK of a language and the protocol, by their names in a plugin's folder.

@@ -77,9 +77,13 @@ func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, erro
 	if len(p.Settings) > 0 && !json.Valid(p.Settings) {
 		return nil, cli.Usage(cmd, "--settings: %s is not JSON", t.settings)
 	}
+	return t.trialOf(a, p), nil
+}
+
+func (t *pluginTest) trialOf(a *cli.App, p config.Provider) *plugins.Trial {
 	trial := &plugins.Trial{Plugin: p, Persistent: true}
 	if t.verbose {
 		trial.Output, trial.Calls = authorLogs(a.Stderr)
 	}
-	return trial, nil
+	return trial
 }

@@ -66,11 +66,7 @@ func (l *lineage) path(n int) string {
 }
 
 func (l *lineage) close() error {
-	var errs []error
-	for _, j := range l.journals {
-		errs = append(errs, j.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(plain.Each(l.journals, (*history.File).Close)...)
 }
 
 // New returns a recorder that writes to the folder dir, which it makes if there is none. Only its
@@ -125,12 +121,9 @@ func (r *Recorder) Close() error {
 	r.signal()
 	r.mu.Unlock()
 	<-r.done
-	var errs []error
-	for _, l := range r.open {
-		errs = append(errs, l.close())
-	}
+	err := errors.Join(plain.Each(r.open, (*lineage).close)...)
 	r.open = nil
-	return errors.Join(errs...)
+	return err
 }
 
 func (r *Recorder) run() {

@@ -26,12 +26,7 @@ import (
 )
 
 func agentCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "agent", Short: "Point an agent's settings at condense serve, for good", Args: cli.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(installCommand(a), removeCommand(a), statusCommand(a))
-	return cmd
+	return cli.Group("agent", "Point an agent's settings at condense serve, for good", installCommand(a), removeCommand(a), statusCommand(a))
 }
 
 // installable are the names of agents with a settings file.
@@ -142,7 +137,7 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 		return strings.TrimSuffix(strings.TrimRight(given, "/"), "/v1"), nil
 	}
 	load := a.Names()
-	load.Path, load.Require = a.ConfigPath, required(false)
+	load.Require = required(false)
 	c, err := a.LoadWith(load)
 	if err != nil {
 		return "", err
@@ -229,16 +224,7 @@ func agree(cmd *cobra.Command, a *cli.App, e *edit, yes bool) error {
 	if err := term.PrintText(a.Stdout, difference(e.before, e.after)); err != nil {
 		return err
 	}
-	if yes {
-		return nil
-	}
-	if !term.IsTerminal(a.Stdin) {
-		return cli.Usage(cmd, "there is no terminal to ask on: read the above, and agree with --yes")
-	}
-	if !term.Confirm(a.Stdin, a.Stderr, "write it?") {
-		return errors.New("not agreed; nothing changed")
-	}
-	return nil
+	return a.Agree(cmd, yes, "write it?")
 }
 
 func removeCommand(a *cli.App) *cobra.Command {

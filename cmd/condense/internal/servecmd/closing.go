@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -165,11 +166,9 @@ func causes(s *live.Stats) (lines []string, rest int) {
 
 // unreachable are sentences on the upstreams to which requests could not be sent.
 func unreachable(all []live.Unreachable) []string {
-	var lines []string
-	for _, u := range all {
-		lines = append(lines, fmt.Sprintf("%s at %s could not be reached %s: %s", u.Upstream, u.Address, size.Plural(u.Count, "time"), u.Reason))
-	}
-	return lines
+	return plain.Each(all, func(u live.Unreachable) string {
+		return fmt.Sprintf("%s at %s could not be reached %s: %s", u.Upstream, u.Address, size.Plural(u.Count, "time"), u.Reason)
+	})
 }
 
 // unsure returns a sentence for each model whose window the user has to set.

@@ -67,7 +67,7 @@ func (f *gatewayFlags) open(cmd *cobra.Command, a *cli.App, more, upstreams map[
 		return nil, err
 	}
 	load := a.Names()
-	load.Path, load.Require, load.Serving = a.ConfigPath, required(f.alone), true
+	load.Require, load.Serving = required(f.alone), true
 	if load.Flags, err = f.settings(cmd); err != nil {
 		return nil, err
 	}

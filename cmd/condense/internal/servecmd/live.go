@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // recent is how long ago a conversation may have been used to count as running.
@@ -76,36 +77,28 @@ type liveFlags struct {
 // startOne says how there is something to direct.
 const startOne = "start an agent with 'condense wrap AGENT', or a gateway with 'condense serve'"
 
+func neverRun(path string) string {
+	return fmt.Sprintf("no gateway has run with the store %s yet: %s", cli.FromHere(path), startOne)
+}
+
 // with opens the controller and calls f.
 func (l *liveFlags) with(cmd *cobra.Command, f func(controller) error) error {
 	if !slices.Contains(liveFormats, l.output) {
 		return cli.Usage(cmd, "--output: no format %q; there are %s", l.output, strings.Join(liveFormats, ", "))
 	}
-	load := l.app.Names()
-	load.Path = l.app.ConfigPath
-	if l.store != "" {
-		if l.admin != "" {
-			return cli.Usage(cmd, "--store and --admin cannot be combined")
-		}
-		load.Flags = map[string]string{"serve.store": l.store}
+	if l.store != "" && l.admin != "" {
+		return cli.Usage(cmd, "--store and --admin cannot be combined")
 	}
-	c, err := l.app.LoadWith(load)
-	if err != nil {
-		return named(cmd, err)
+	var err error
+	if l.config, err = serving(cmd, l.app, map[string]string{"serve.store": l.store}); err != nil {
+		return err
 	}
-	l.config = c
 	if l.admin != "" {
 		return l.far(cmd, f)
 	}
-	path := c.Serve().Store
-	switch path {
-	case "":
-		return errors.New("there is no home folder with a store: name a file with --store, or the admin address of a gateway with --admin")
-	case config.StoreMemory:
-		return errors.New("serve.store is memory: name the admin address of the running gateway with --admin")
-	}
-	if _, err := os.Stat(path); !store.IsPostgres(path) && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no gateway has run with the store %s yet: %s", cli.FromHere(path), startOne)
+	path, err := kept(l.config, ", or the admin address of a gateway with --admin", "name the admin address of the running gateway with --admin", neverRun)
+	if err != nil {
+		return err
 	}
 	d, err := control.Open(cmd.Context(), path)
 	if err != nil {
@@ -118,7 +111,9 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(controller) error) error {
 // in front; empty if it needs none. The address of a database can have a password: the configuration has it.
 func (l *liveFlags) where() string {
 	path := l.config.Serve().Store
-	own, err := config.Load(l.app.Names())
+	load := l.app.Names()
+	load.Path = ""
+	own, err := config.Load(load)
 	file, absErr := filepath.Abs(l.app.ConfigPath)
 	switch {
 	case l.admin != "":
@@ -182,9 +177,8 @@ func (l *liveFlags) chosenOne(cmd *cobra.Command, d controller, args []string) (
 			return in[0], nil
 		}
 	}
-	var ids []string
-	for _, c := range all {
-		ids = append(ids, strings.Join(strings.Fields(c.Short()+" "+c.Agent+" "+cmp.Or(c.Folder, c.Title)), " "))
-	}
+	ids := plain.Each(all, func(c *control.Conversation) string {
+		return strings.Join(strings.Fields(c.Short()+" "+c.Agent+" "+cmp.Or(c.Folder, c.Title)), " ")
+	})
 	return nil, cli.Usage(cmd, "%d conversations are running, name one: %s", len(all), strings.Join(ids, "; "))
 }

@@ -89,11 +89,7 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undo [ID]", Short: "Take the last condensation of a conversation back", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d controller) error {
-				c, err := l.chosenOne(cmd, d, args)
-				if err != nil {
-					return err
-				}
+			return l.withOne(cmd, args, func(d controller, c *control.Conversation) error {
 				p, err := d.Plan(cmd.Context(), c)
 				if err != nil {
 					return fmt.Errorf("%s: %w", c.Short(), err)
@@ -175,12 +171,17 @@ func (l *liveFlags) protectCommand(on bool) *cobra.Command {
 
 // do does something with the conversation that the user means, and says so.
 func (l *liveFlags) do(cmd *cobra.Command, args []string, action string, ask *control.Ask) error {
+	return l.withOne(cmd, args, func(d controller, c *control.Conversation) error { return l.done(cmd, d, c, action, ask) })
+}
+
+// withOne opens the controller and calls f with the conversation that the user means.
+func (l *liveFlags) withOne(cmd *cobra.Command, args []string, f func(controller, *control.Conversation) error) error {
 	return l.with(cmd, func(d controller) error {
 		c, err := l.chosenOne(cmd, d, args)
 		if err != nil {
 			return err
 		}
-		return l.done(cmd, d, c, action, ask)
+		return f(d, c)
 	})
 }
 

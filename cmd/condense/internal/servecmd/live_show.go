@@ -17,11 +17,7 @@ func (l *liveFlags) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show [ID]", Short: "Print the view of a conversation, with the hidden messages", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.with(cmd, func(d controller) error {
-				c, err := l.chosenOne(cmd, d, args)
-				if err != nil {
-					return err
-				}
+			return l.withOne(cmd, args, func(d controller, c *control.Conversation) error {
 				v, err := d.Show(cmd.Context(), c, "")
 				if err != nil {
 					return err

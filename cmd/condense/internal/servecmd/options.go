@@ -29,7 +29,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		return nil, err
 	}
 	opts := &live.Options{
-		Upstreams: live.Upstreams{URLs: s.Upstreams, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}},
+		Upstreams: live.Upstreams{URLs: s.Upstreams, Forbids: c.Forbids, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}},
 		Store:     live.Store{Path: s.Store, KeepFor: time.Duration(s.Retention.Age), KeepBytes: s.Retention.Size, Key: g.key},
 		Access:    live.Access{Token: token, Tokens: s.Tokens, Orders: g.orders, Limits: limitsOf(s.Limits)},
 		Reports:   live.Reports{Audit: g.audit, Logger: g.log},

@@ -125,12 +125,7 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 			if err := own.provider(p.Provider, s, file, text); err != nil {
 				return nil, err
 			}
-			for _, k := range s.Keys {
-				url, ok, err := settings.Get(s.Format, text, k.Path...)
-				if _, known := own[k.API]; err == nil && ok && url != "" && !known {
-					own[k.API] = address{url: url, from: file, versioned: k.Value != "{base}", setting: s}
-				}
-			}
+			own.add(s, s.Format, text, file)
 		}
 	}
 	for _, v := range variables {
@@ -176,15 +171,17 @@ func unsigned(agent *agents.Agent, sign bool) []string {
 
 // flagged adds the addresses in the user's arguments.
 func (own addresses) flagged(p Point, args []string) {
-	at, text := flagSettings(p, args)
-	if at < 0 {
-		return
+	if at, text := flagSettings(p, args); at >= 0 {
+		own.add(&p.Settings[len(p.Settings)-1], settings.JSON, text, p.Override)
 	}
-	s := &p.Settings[len(p.Settings)-1]
+}
+
+// add adds the addresses that a text of settings has under the keys of s.
+func (own addresses) add(s *Settings, format string, text []byte, from string) {
 	for _, k := range s.Keys {
-		url, ok, err := settings.Get(settings.JSON, text, k.Path...)
+		url, ok, err := settings.Get(format, text, k.Path...)
 		if _, known := own[k.API]; err == nil && ok && url != "" && !known {
-			own[k.API] = address{url: url, from: p.Override, versioned: k.Value != "{base}", setting: s}
+			own[k.API] = address{url: url, from: from, versioned: k.Value != "{base}", setting: s}
 		}
 	}
 }

@@ -4,6 +4,9 @@ package servecmd
 
 import (
 	"errors"
+	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/live/store"
 )
 
 // Commands returns the commands of this group.
@@ -29,13 +33,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 		Use: "serve", Short: "Condense the conversations of running agents: a gateway to their models",
 		Args: cli.NoArguments("to run an agent through a gateway of its own: condense wrap"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set := map[string]string{}
-			for key, address := range map[string]string{"serve.listen": listen, "serve.admin.listen": admin} {
-				if address != "" {
-					set[key] = address
-				}
-			}
-			g, err := flags.open(cmd, a, set, nil)
+			g, err := flags.open(cmd, a, withoutEmpty(map[string]string{"serve.listen": listen, "serve.admin.listen": admin}), nil)
 			if err != nil {
 				return err
 			}
@@ -46,6 +44,43 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on; port 0 takes a free one (default: serve.listen, 127.0.0.1:8765)")
 	cmd.Flags().StringVar(&admin, "admin", "", "`address` of the gateway's own pages: statistics, health (default: serve.admin.listen, or the loopback and the next port)")
 	return cmd
+}
+
+// withoutEmpty removes the settings that are empty, which the configuration has.
+func withoutEmpty(set map[string]string) map[string]string {
+	maps.DeleteFunc(set, func(_, value string) bool { return value == "" })
+	return set
+}
+
+// serving loads the configuration with these settings in place of its own, unless they are empty.
+func serving(cmd *cobra.Command, a *cli.App, set map[string]string) (*config.Config, error) {
+	load := a.Names()
+	load.Flags = withoutEmpty(set)
+	c, err := a.LoadWith(load)
+	if err != nil {
+		return nil, named(cmd, err)
+	}
+	return c, nil
+}
+
+// kept returns the store of a configuration, if another process can read it. The texts say more where there is no home folder for it,
+// and where it is memory. Missing, if not nil, says what it means that there is no such file.
+func kept(c *config.Config, home, memory string, missing func(path string) string) (string, error) {
+	path := c.Serve().Store
+	switch path {
+	case "":
+		return "", errors.New("there is no home folder with a store: name a file with --store" + home)
+	case config.StoreMemory:
+		return "", errors.New("serve.store is memory: " + memory)
+	}
+	if _, err := os.Stat(path); missing != nil && !store.IsPostgres(path) && errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New(missing(path))
+	}
+	return path, nil
+}
+
+func neverUsed(path string) string {
+	return "there is no store " + path + ": condense serve has not run with it yet"
 }
 
 // gatewayFlags are the flags of the commands that run a gateway.
@@ -93,11 +128,7 @@ func (f *gatewayFlags) settings(cmd *cobra.Command) (map[string]string, error) {
 		}
 		set["serve.upstreams."+name] = address
 	}
-	for key, value := range map[string]string{"serve.store": f.store, "serve.record": f.record, "serve.account": f.account} {
-		if value != "" {
-			set[key] = value
-		}
-	}
+	maps.Copy(set, withoutEmpty(map[string]string{"serve.store": f.store, "serve.record": f.record, "serve.account": f.account}))
 	switch f.way {
 	case "":
 	case "mcp", "tool", "off":

@@ -2,11 +2,8 @@ package servecmd
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,9 +11,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab/online"
-	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -31,24 +26,13 @@ func statsCommand(a *cli.App) *cobra.Command {
 			if top < 0 {
 				return cli.Usage(cmd, "--top: %d is negative", top)
 			}
-			load := a.Names()
-			load.Path = a.ConfigPath
-			if file != "" {
-				load.Flags = map[string]string{"serve.store": file}
-			}
-			c, err := a.LoadWith(load)
+			c, err := serving(cmd, a, map[string]string{"serve.store": file})
 			if err != nil {
-				return named(cmd, err)
+				return err
 			}
-			path := c.Serve().Store
-			switch path {
-			case "":
-				return errors.New("there is no home folder with a store: name a file with --store")
-			case config.StoreMemory:
-				return errors.New("serve.store is memory: nothing is kept; ask the running gateway: /condense/status at its admin address")
-			}
-			if _, err := os.Stat(path); !store.IsPostgres(path) && errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("there is no store %s: condense serve has not run with it yet", path)
+			path, err := kept(c, "", "nothing is kept; ask the running gateway: /condense/status at its admin address", neverUsed)
+			if err != nil {
+				return err
 			}
 			s, err := live.StoredStats(cmd.Context(), path)
 			if err != nil {

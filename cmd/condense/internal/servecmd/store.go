@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,31 +45,23 @@ type storeFlags struct {
 
 // with opens the store and calls f.
 func (s *storeFlags) with(cmd *cobra.Command, create bool, f func(store.Store, *config.Serve) error) error {
-	load := s.app.Names()
-	load.Path, load.Flags = s.app.ConfigPath, map[string]string{}
-	for key, value := range map[string]string{"serve.store": s.address, "serve.retention.age": s.age, "serve.retention.size": s.size} {
-		if value != "" {
-			load.Flags[key] = value
-		}
-	}
-	c, err := s.app.LoadWith(load)
-	if err != nil {
-		return named(cmd, err)
-	}
-	settings := c.Serve()
-	switch settings.Store {
-	case "":
-		return errors.New("there is no home folder with a store: name a file with --store")
-	case config.StoreMemory:
-		return errors.New("serve.store is memory: nothing is kept")
-	}
-	if _, err := os.Stat(settings.Store); !create && !store.IsPostgres(settings.Store) && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no store %s: condense serve has not run with it yet", settings.Store)
-	}
-	opened, err := store.Open(cmd.Context(), settings.Store)
+	c, err := serving(cmd, s.app, map[string]string{"serve.store": s.address, "serve.retention.age": s.age, "serve.retention.size": s.size})
 	if err != nil {
 		return err
 	}
+	missing := neverUsed
+	if create {
+		missing = nil
+	}
+	path, err := kept(c, "", "nothing is kept", missing)
+	if err != nil {
+		return err
+	}
+	opened, err := store.Open(cmd.Context(), path)
+	if err != nil {
+		return err
+	}
+	settings := c.Serve()
 	return errors.Join(f(opened, &settings), opened.Close())
 }
 
@@ -113,16 +103,13 @@ type exportedOriginal struct {
 
 // raw returns JSON unchanged, and anything else as a string.
 func raw(data []byte) json.RawMessage {
-	if json.Valid(data) {
+	switch {
+	case json.Valid(data):
 		return data
-	}
-	if data == nil { // of a damaged record
+	case data == nil: // of a damaged record
 		return json.RawMessage("null")
 	}
-	text, err := json.Marshal(string(data))
-	if err != nil {
-		return json.RawMessage("null") // a string can always be written
-	}
+	text, _ := json.Marshal(string(data)) //nolint:errchkjson // a string
 	return text
 }
 

@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -105,8 +103,7 @@ func (a *Agent) Newest(ctx context.Context, dir string) (*Session, error) {
 		}
 		return a.exported(ctx, id)
 	}
-	hash := sha256.Sum256([]byte(want))
-	project := hex.EncodeToString(hash[:])
+	project := hashed(want)
 	return a.latest(func(s *Session) bool {
 		return s.read() == nil && !s.part && (s.Dir != "" && resolved(s.Dir) == want || s.project == project)
 	}, "that was started in "+dir)
