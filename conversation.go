@@ -172,9 +172,6 @@ func (c *Conversation) KeepOriginals(dir string) { c.originals = dir }
 // Recall finds content by its handle, hidden or not: see [history.Journal.Recall].
 func (c *Conversation) Recall(handle string) []history.Recalled { return c.journal.Recall(handle) }
 
-// partName returns the name of the file with the originals of the n-th condensation.
-func partName(n int) string { return "part-" + strconv.Itoa(n) + ".jsonl" }
-
 // nextPart returns the path of the file that comes after those in dir, in which files can be made.
 func nextPart(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
@@ -203,8 +200,7 @@ func nextPart(dir string) (string, error) {
 			last = max(last, n)
 		}
 	}
-	path, err := filepath.Abs(filepath.Join(dir, partName(last+1)))
-	return path, err
+	return filepath.Abs(filepath.Join(dir, "part-"+strconv.Itoa(last+1)+".jsonl"))
 }
 
 // fromDir returns path relative to dir if it is below it.
@@ -257,12 +253,8 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 	if p.part == "" {
 		return "", none, nil
 	}
-	written, err := c.writeOriginals(p.part, e)
-	switch {
-	case err != nil:
+	if written, err := c.writeOriginals(p.part, e); err != nil || !written {
 		return "", none, err
-	case !written:
-		return "", none, nil
 	}
 	return p.part, func() error { return os.Remove(p.part) }, nil
 }

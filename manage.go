@@ -240,8 +240,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	p := &plan{set: set, view: c.View(), skip: t.Skip}
 	p.system, p.tools = p.set.counter.Overhead(t.System, t.Tools)
 	p.system += t.Besides
-	trigger := t.Trigger
-	trigger = cmp.Or(trigger, core.TriggerAutomatic)
+	trigger := cmp.Or(t.Trigger, core.TriggerAutomatic)
 	size := policy.Size{
 		System: p.system, Tools: p.tools, Messages: c.journal.Tokens(), Protected: c.pinned,
 		Summaries: c.summaries, NothingNew: c.journal.Settled() || c.summaries > 0 && c.said == 0,

@@ -54,7 +54,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if r.s.Observe {
 		return nil // observing changes no request
 	}
-	first := firstUser(r.parsed.Messages)
+	first := max(0, slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "user" }))
 	opening := r.rolling[first]
 	known, without, err := in.Tooled(first, opening)
 	if err != nil {
@@ -106,10 +106,6 @@ func (r *request) mayHaveTool(ctx context.Context) bool {
 	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
 	return !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
-}
-
-func firstUser(messages []wire.Message) int {
-	return max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
 }
 
 // recall answers a call of the tool. failed reports that text is an error message.

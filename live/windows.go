@@ -49,9 +49,7 @@ type modelWindow struct {
 }
 
 // Limits of the models and conversations remembered, because clients can name any number of them.
-const (
-	maxTruncated = 1000
-)
+const maxWindows, maxTruncated = 200, 1000
 
 // The pause between two questions about a window doubles until the server answers. Then it is latestAgain, because a
 // server can restart with another window.
@@ -382,9 +380,7 @@ func (w *Window) Remedy() string {
 	switch {
 	case w.Holds > 0:
 		tokens = strconv.Itoa(w.Holds)
-	case w.Truncated > 0:
-		return ""
-	case w.From != WindowNotKnown:
+	case w.Truncated > 0, w.From != WindowNotKnown:
 		return ""
 	}
 	return fmt.Sprintf("models: {%q: {window: %s}} in condense.yaml", w.Model, tokens)
@@ -407,6 +403,3 @@ func addWindow(all []Window, w Window) []Window {
 	}
 	return all
 }
-
-// maxWindows limits the models remembered, because clients can name any number of them.
-const maxWindows = 200

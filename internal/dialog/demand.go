@@ -172,14 +172,10 @@ func Sentences(line string) []core.Span {
 			start = i + len("。")
 			continue
 		}
-		if b != '.' && b != '!' && b != '?' || line[i+1] != ' ' || i-start < 3 {
-			continue
+		if line[i+1] == ' ' && i-start >= 3 && (b == '!' || b == '?' || b == '.' && line[i-1] != '.' && !short(line[start:i])) {
+			out = append(out, core.Span{Start: start, End: i + 1})
+			start = i + 1
 		}
-		if b == '.' && (line[i-1] == '.' || short(line[start:i])) {
-			continue
-		}
-		out = append(out, core.Span{Start: start, End: i + 1})
-		start = i + 1
 	}
 	return append(out, core.Span{Start: start, End: len(line)})
 }

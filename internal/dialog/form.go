@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -138,10 +139,7 @@ func (w *words) in(text string) (of uint64) {
 // protocolTags are the elements of the agents' text protocols: calls, their arguments, wrappers of results, and the
 // blocks that agents put into users' texts. Any other tag is content.
 var protocolTags = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for n := range textTools() {
-		m[n] = true
-	}
+	m := maps.Clone(textual())
 	for n := range toolcall.Elements() {
 		m[n] = true
 	}

@@ -78,10 +78,7 @@ func insertionAt(text string, at int, first bool, none map[string]bool) int {
 	}
 	for i := range insertions {
 		n := &insertions[i]
-		if !first && !n.Inside || !strings.HasPrefix(rest, n.Begins) || none[n.Ends] {
-			continue
-		}
-		if n.Then != "" && !n.goesOn(rest) {
+		if !first && !n.Inside || !strings.HasPrefix(rest, n.Begins) || none[n.Ends] || n.Then != "" && !n.goesOn(rest) {
 			continue
 		}
 		begin := len(text) - len(rest) + len(n.Begins)

@@ -464,12 +464,8 @@ func fileOf(block string) (File, bool) {
 	f := File{Path: toolcall.CleanPath(p)}
 	runs := strings.Count(block, "\n<content lines=\"")
 	_, lines, ok := strings.Cut(block, "<content lines=\"")
-	if !ok {
-		f.Range = SeveralRanges // an error, or a file whose content was not shown
-		return f, true
-	}
-	if runs > 1 {
-		f.Range = SeveralRanges
+	if !ok || runs > 1 {
+		f.Range = SeveralRanges // or an error, or a file whose content was not shown
 		return f, true
 	}
 	lines, _, _ = strings.Cut(lines, "\"")

@@ -1,8 +1,6 @@
 package dialog
 
 import (
-	"iter"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -163,9 +161,6 @@ var textual = sync.OnceValue(func() map[string]bool {
 
 // isTextTool reports whether a tool of this name is called in texts.
 func isTextTool(name string) bool { return textual()[name] }
-
-// textTools yields the names of the tools that are called in texts, in no order.
-func textTools() iter.Seq[string] { return maps.Keys(textual()) }
 
 // FilesRead returns the files below dir that the agent read in messages, which are oldest
 // first: newest first, each once, with slashes and relative to dir. It detects them by the

@@ -214,9 +214,8 @@ func (p *cfamily) word(h *header, j, n int) int {
 		h.typedef = true
 	case t == "friend":
 		h.friend = true
-	case t == "using" && j == h.first, t == "import" && j == h.first && p.java, t == "package" && j == h.first && p.java:
-		h.alias = true
-	case t == "using" && p.cpp && p.kind(j-1) == '>' && p.isWord(j+1): // template <…> using
+	case t == "using" && j == h.first, t == "import" && j == h.first && p.java, t == "package" && j == h.first && p.java,
+		t == "using" && p.cpp && p.kind(j-1) == '>' && p.isWord(j+1): // template <…> using
 		h.alias = true
 	case h.keyword < 0 && h.params < 0 && h.colon < 0 && cContainers[t] && p.containerAt(j):
 		h.keyword = j

@@ -18,7 +18,7 @@ func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done
 		h.name, h.params, h.colon = -1, -1, -1 // brackets so far belonged to the type
 		return next, !p.c || p.text(h.keyword) == "namespace"
 	case h.params >= 0:
-		if h.colon > h.params && p.cpp && p.initializer(j) {
+		if h.colon > h.params && p.cpp && (p.kind(j-1) == '>' || p.isWord(j-1) && !cSpecifiers[p.text(j-1)]) {
 			return next, false
 		}
 		p.add(p.name(h), p.functionKind(h, class), h.first, j, end, depth)
@@ -39,11 +39,6 @@ func (p *cfamily) body(h *header, j, n, depth int, class string) (next int, done
 		return next, false // int x{3};
 	}
 	return next, true
-}
-
-// initializer reports whether { at j gives a member its value: A::A() : x{1} {}.
-func (p *cfamily) initializer(j int) bool {
-	return p.kind(j-1) == '>' || p.isWord(j-1) && !cSpecifiers[p.text(j-1)]
 }
 
 var cSpecifiers = plain.Words("const noexcept override final volatile try mutable throw requires")

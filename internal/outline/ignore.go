@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // maxIgnoreFile limits the size of a file with patterns, in bytes.
@@ -175,7 +176,7 @@ func (g *ignorer) level(dir []string) (*level, error) {
 func readIgnoreFile(root *os.Root, name string, stat func(string) (fs.FileInfo, error)) (string, error) {
 	info, err := stat(filepath.FromSlash(name))
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			return "", nil
 		}
 		return "", err

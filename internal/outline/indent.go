@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // A logical line is one line to the language: physical lines that an open bracket, a literal
@@ -440,6 +439,3 @@ func (r *reader) read(name string) (string, error) {
 	}
 	return string(text), nil
 }
-
-// isNotDir reports whether a path leads through something that is not a directory.
-func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

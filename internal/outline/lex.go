@@ -268,10 +268,7 @@ func (x *lexer) operand() bool {
 	}
 	t := x.toks[len(x.toks)-1]
 	switch t.kind {
-	case literal, ']':
-		return false
-	case ')':
-		// if (…) /x/ is not detected; a division is much more common.
+	case literal, ']', ')': // if (…) /x/ is not detected; a division is much more common.
 		return false
 	case '}':
 		return t.pos+1 < int32(len(x.src)) && x.nl

@@ -1,6 +1,9 @@
 package outline
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // skip returns the end of a comment (kind 0) or a literal that begins at i, or i if there is
 // neither. Depth is the nesting of literals in code in literals.
@@ -197,7 +200,7 @@ func (x *lexer) single(i int) (end int, kind byte) {
 		case src[i+1] == '\\':
 			return x.quoted(i+1, '\'', "", 0, false, 0), literal
 		}
-		_, size := decode(src[i+1:])
+		_, size := utf8.DecodeRuneInString(src[i+1:])
 		if i+1+size < len(src) && src[i+1+size] == '\'' {
 			return i + size + 2, literal
 		}

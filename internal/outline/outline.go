@@ -253,9 +253,7 @@ func definitions(src string, fs []found) []Definition {
 	if len(fs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(fs, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
-	})
+	slices.SortStableFunc(fs, func(a, b found) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
 	starts := lineStarts(src)
 	lines := len(starts) - 1
 	line := func(offset int) int {
@@ -279,9 +277,7 @@ func definitions(src string, fs []found) []Definition {
 
 // nest makes defs satisfy the contract of Definitions, whatever the scanner found.
 func nest(defs []Definition) []Definition {
-	slices.SortStableFunc(defs, func(a, b Definition) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
-	})
+	slices.SortStableFunc(defs, func(a, b Definition) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
 	var open []int // ends of the definitions around
 	for i := range defs {
 		d := &defs[i]

@@ -108,10 +108,7 @@ func rubyHead(text string) (head, bool) {
 		}
 		rest = strings.TrimLeft(rest[k:], " ")
 	}
-	if h.kind == "" {
-		return h, false
-	}
-	if h.kind != "def" && len(rest) != len(text) {
+	if h.kind == "" || h.kind != "def" && len(rest) != len(text) {
 		return h, false
 	}
 	rest = rest[len(h.kind):]

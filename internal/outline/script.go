@@ -2,7 +2,6 @@ package outline
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -316,8 +315,6 @@ func (p *golang) typ(first, i, n int) int {
 	}
 	return end
 }
-
-func decode(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
 
 // mayOpen reports whether < at i can open an element, judging by the bytes around it.
 func (x *lexer) mayOpen(i int) bool {

@@ -112,12 +112,9 @@ func (r *reading) begins(l, start, end int) bool {
 	switch n := l - start; {
 	case n < blockLeast || end-l < blockLeast:
 		return false
-	case outer && text != "" && parts:
-		return true
-	case n >= blockSplit && (parts || n >= blockMost):
-		return true
+	default:
+		return outer && text != "" && parts || n >= blockSplit && (parts || n >= blockMost)
 	}
-	return false
 }
 
 // content returns a line of a file without its number, and whether it has no indentation.

@@ -57,8 +57,6 @@ var families = map[dialog.Family]uint8{
 
 const familyCount = 12
 
-func familyOf(tool string) uint8 { return families[dialog.FamilyOf(tool)] }
-
 // reuseShares are the steps of the share of a passage's new terms that the user or the agent wrote again later.
 var reuseShares = []float64{0.001, 0.02, 0.05, 0.1, 0.2}
 

@@ -165,7 +165,7 @@ func (lay *layout) stays(s *staying, g int, must bool) {
 	answers := false
 	for i := group.Start; i < group.End; i++ {
 		results, own := lay.r.shortens(&lay.r.messages[i])
-		answers = answers || hasResult(&lay.r.messages[i])
+		answers = answers || slices.ContainsFunc(lay.r.messages[i].Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
 		cost += float64(lay.r.messages[i].Tokens - results)
 		all += float64(lay.r.messages[i].Tokens)
 		if !lay.r.former[i] {
@@ -284,10 +284,6 @@ func (lay *layout) rulesTokens() float64 {
 		}
 	}
 	return min(n, lay.r.rulesRoom())
-}
-
-func hasResult(m *core.Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return ok })
 }
 
 // Estimated tokens around lines.

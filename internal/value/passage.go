@@ -161,10 +161,7 @@ type reader struct {
 }
 
 func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
-	if m.Role == core.RoleSystem {
-		return
-	}
-	if m.Kind != core.KindOriginal && r.extract(i, m) {
+	if m.Role == core.RoleSystem || m.Kind != core.KindOriginal && r.extract(i, m) {
 		return
 	}
 	// A message that we inserted may also have text of the user: formats that forbid two consecutive user messages
@@ -308,7 +305,7 @@ func (r *reader) add(p Passage, file, text string) {
 
 func (r *reader) open(p Passage, file string) int {
 	p.file = -1
-	p.family = familyOf(p.Name)
+	p.family = families[dialog.FamilyOf(p.Name)]
 	p.Lines = core.Span{Start: len(r.c.Lines), End: len(r.c.Lines)}
 	if file != "" {
 		if i := strings.LastIndexByte(strings.TrimRight(file, "/"), '/'); i >= 0 {

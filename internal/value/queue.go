@@ -206,9 +206,7 @@ func (w *choice) prune(from int32, least float32) (dropped []int) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b weak) int {
-		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.line, b.line))
-	})
+	slices.SortFunc(list, func(a, b weak) int { return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.line, b.line)) })
 	saved := make([]float64, len(w.picks))
 	for _, x := range list {
 		l := x.line

@@ -144,7 +144,7 @@ func wordsBlock(counter core.Counter, words []string, budget int) (block string,
 			continue
 		}
 		if missing > 0 {
-			kept = append(kept, leftOut(missing))
+			kept = append(kept, "<left_out messages=\""+strconv.Itoa(missing)+"\"/>\n")
 			missing = 0
 		}
 		kept = append(kept, e)
@@ -224,8 +224,6 @@ const elsewhere = "[… the rest of the message left out]"
 
 // leftOutTokens is about the size of the text of leftOut.
 const leftOutTokens = 12
-
-func leftOut(n int) string { return "<left_out messages=\"" + strconv.Itoa(n) + "\"/>\n" }
 
 // clip returns text without its middle if it has more than keep bytes, with a note of how much is missing: the
 // beginning says the subject, the end the outcome. Runes stay whole.

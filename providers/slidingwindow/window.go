@@ -71,9 +71,6 @@ func (w *window) reserve() {
 	w.allow(0)
 }
 
-// fits reports whether the conversation needs no more than its room already.
-func (w *window) fits() bool { return core.TotalTokens(w.req.Messages) <= w.room }
-
 // left is the room that the marker and the kept groups leave.
 func (w *window) left() int {
 	n := w.room - w.marker
@@ -173,7 +170,7 @@ func (w *window) shrinkSaid(g *group, size int) int {
 // leaves what a first has kept above the target.
 func (w *window) fill(first bool, head func()) bool {
 	whole := w.keepWords(first)
-	if w.fits() {
+	if core.TotalTokens(w.req.Messages) <= w.room {
 		return false
 	}
 	room := 0

@@ -241,10 +241,7 @@ var layoutPass = define("layout", classLossless, "",
 	func(_ context.Context, w *work, c layoutSettings) error {
 		for i := range w.segments {
 			p := &w.segments[i]
-			if p.kind != dialog.KindToolResult || p.fixed || p.gone {
-				continue
-			}
-			if p.use.Info.Family == dialog.FamilyRead {
+			if p.kind != dialog.KindToolResult || p.fixed || p.gone || p.use.Info.Family == dialog.FamilyRead {
 				continue // an edit quotes a file as it is, to the last space
 			}
 			w.visited(1)

@@ -244,10 +244,8 @@ var prunePass = define("prune", classLossy,
 		var prune []*use
 		kept, gain := 0, 0
 		for _, u := range slices.Backward(w.answered()) {
-			if u.Message >= last || slices.ContainsFunc(c.Except, func(n string) bool { return strings.EqualFold(n, u.Name) }) {
-				continue
-			}
-			if w.segments[u.results.Start].fixed {
+			if u.Message >= last || w.segments[u.results.Start].fixed ||
+				slices.ContainsFunc(c.Except, func(n string) bool { return strings.EqualFold(n, u.Name) }) {
 				continue
 			}
 			w.visited(u.results.End - u.results.Start)

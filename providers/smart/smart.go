@@ -124,15 +124,11 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 		at.changed = false
 		for i := 0; i < len(p.steps); i++ {
 			s := &p.steps[i]
-			switch {
-			case s.pass.refers && at.covered:
+			// A model is asked once, and the text that a later round would refer to may be cut by now.
+			if s.pass.refers && at.covered || round > 0 && (s.pass.class == classModel || s.pass.refers && at.lossy) {
 				continue
-			case round > 0 && s.pass.class == classModel:
-				continue // a model is asked once
-			case round > 0 && s.pass.refers && at.lossy:
-				continue // the text that it would refer to may be cut by now
 			}
-			if end := p.selects(i); s.pass.refers && round == 0 && end > i {
+			if end := i + slices.IndexFunc(p.steps[i:], func(s step) bool { return s.pass.chooses }); s.pass.refers && round == 0 && end > i {
 				if err := p.decide(ctx, w, &at, i, end); err != nil {
 					return nil, err
 				}
@@ -175,11 +171,6 @@ func (p *Provider) step(ctx context.Context, w *work, at *progress, i int) error
 	}
 	at.done[i] = addStep(at.done[i], rep)
 	return nil
-}
-
-// selects returns the index of the first pass from i on that selects lines; less than i if there is none.
-func (p *Provider) selects(i int) int {
-	return i + slices.IndexFunc(p.steps[i:], func(s step) bool { return s.pass.chooses })
 }
 
 // decide decides whether the passes from i on meet the target without the one at end, which selects

@@ -116,10 +116,7 @@ func hasStub(text string) bool {
 
 // stubLines returns how many lines of the original a line of text is: one, unless it is a stub.
 func stubLines(line string) int {
-	if !isStub(line) {
-		return 1
-	}
-	if !strings.Contains(line, " lines") {
+	if !isStub(line) || !strings.Contains(line, " lines") {
 		return 1
 	}
 	return stubCount(line)

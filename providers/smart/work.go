@@ -327,7 +327,7 @@ func (w *work) handle(p *segment) string {
 	}
 	b := &w.blocks[p.block]
 	if b.handleText == "" {
-		b.handleText = w.handleOf(&w.req.Messages[b.msg], b.part)
+		b.handleText = core.Handle(w.originalOf(&w.req.Messages[b.msg], b.part))
 	}
 	return b.handleText
 }
@@ -342,10 +342,6 @@ func (w *work) originalOf(m *core.Message, j int) core.Part {
 	}
 	return part
 }
-
-// handleOf returns the handle of part j of m as it was in the request, under which the original
-// is stored.
-func (w *work) handleOf(m *core.Message, j int) string { return core.Handle(w.originalOf(m, j)) }
 
 // message returns the index of the message that holds segment i.
 func (w *work) message(i int) int { return w.blocks[w.segments[i].block].msg }

@@ -65,7 +65,7 @@ type Events struct {
 func New(ctx context.Context, host *condense.Host, bodies *queue.Queue, e Events) (*Runner, error) {
 	r := &Runner{
 		host: host, Bodies: bodies, Events: e,
-		Epochs: queue.New(turnsAtOnce() * computes()), idle: queue.New(backgroundWorkers() * computes()),
+		Epochs: queue.New(turnsAtOnce() * computes()), idle: queue.New(int64(max(1, runtime.GOMAXPROCS(0)/2)) * computes()),
 	}
 	var err error
 	if r.builtin, err = condense.Open(ctx, nil); err != nil {
@@ -332,9 +332,6 @@ type Prepared struct {
 	// Protected is the user's protections at the start of the job, as in [Job].
 	Protected string
 }
-
-// backgroundWorkers limits how many of them use a processor at a time, so that requests find the other processors free.
-func backgroundWorkers() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // ErrNotEarly means that the chain asks no language model, so nothing is prepared before it is due.
 var ErrNotEarly = errors.New("not early")

@@ -103,10 +103,7 @@ func (s *database) read(
 			return err
 		}, "SELECT id, tenant, api, agent, session, version, updated, reader, kept, checksum, "+data+" FROM lineage AS l "+where, args...)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return found, err
 }
 
 // one scans the only row and column of a result.
@@ -313,10 +310,7 @@ func (s *database) Kept(ctx context.Context, tenant, set string) ([]Original, er
 		}, `SELECT n, kind, checksum, hash, data FROM kept JOIN original ON original.id = kept.original AND original.tenant = kept.tenant
 			WHERE kept.tenant = $1 AND name = $2 ORDER BY n`, tenant, set)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // KeptCount implements [Store].
@@ -423,10 +417,7 @@ func (s *database) remove(ctx context.Context, doing, statement string, args ...
 		}
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return int(deleted), nil
+	return int(deleted), err
 }
 
 // Close implements [Store].

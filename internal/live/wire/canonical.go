@@ -86,7 +86,7 @@ func (p *parser) write(at place, own []member, from int) {
 		}
 	}
 	if p.d.read.byMember && at != inMessage && len(own) == 1 {
-		if p.gone = own[0].gone || isPoint(own); p.gone {
+		if p.gone = own[0].gone || string(own[0].key) == cachePoint; p.gone {
 			p.buf = p.buf[:from]
 			return
 		}

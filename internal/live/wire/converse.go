@@ -63,9 +63,6 @@ const (
 	toolResult = "toolResult"
 )
 
-// isPoint reports whether an object is a cache marker of the Converse API.
-func isPoint(own []member) bool { return len(own) == 1 && string(own[0].key) == cachePoint }
-
 // converseBlock extracts the facts about a block of a message's content, whose kind is the name of its member.
 func (p *parser) converseBlock(own []member, _ bool) {
 	m := &p.m

@@ -160,9 +160,7 @@ func (p *parser) request(own []member) {
 			r.TTL = max(r.TTL, duration(raw))
 		case "output_format", "response_format":
 			r.Structured = r.Structured || isFormat(raw)
-		case "text":
-			r.Structured = r.Structured || isFormat(field("format"))
-		case "output_config":
+		case "text", "output_config":
 			r.Structured = r.Structured || isFormat(field("format"))
 		case "tool_choice", "function_call":
 			r.Structured = r.Structured || forces(raw)

@@ -62,10 +62,8 @@ func textOf(part *dialog.Part, r *core.ToolResult) string {
 var finalForm = plain.Pattern(`(?s)<final_file_content path="[^"]*">\n(.*)\n</final_file_content>`)
 
 func (l *Ledger) result(args []byte, info *dialog.CallInfo, text string, m int) {
-	if !slices.Contains([]dialog.Family{dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand}, info.Family) {
-		return
-	}
-	if failed(info, text) {
+	of := []dialog.Family{dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyCommand}
+	if !slices.Contains(of, info.Family) || failed(info, text) {
 		return
 	}
 	if saved := finalForm().FindStringSubmatch(text); saved != nil && info.File() != "" {
@@ -199,11 +197,6 @@ func isCut(line string) bool {
 	return strings.HasPrefix(line, "…") || strings.HasPrefix(line, "[…") || strings.HasPrefix(line, "...") && len(line) < 40
 }
 
-// shortened reports whether the last line announces omitted lines, after it or before the first.
-func shortened(lines []string) bool {
-	return len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "[…")
-}
-
 // numbered splits off the number that tools write before a line of a file; 0 if there is none. Lines of a search have
 // signs that are text elsewhere.
 func numbered(line string) (n int, text string) {
@@ -238,7 +231,7 @@ func (l *Ledger) shows(file string, first int, text string, whole bool, m int) {
 	f := l.File(file)
 	if float64(count) < most*float64(len(lines)) {
 		from, number := 0, max(first, 1)
-		if shortened(lines) {
+		if len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "[…") {
 			number = 0
 		}
 		for i := 0; i <= len(lines); i++ {

@@ -199,9 +199,7 @@ func elsewhere(body []byte, items [][]byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(items, func(item []byte) bool {
-		return rawjson.Text(rawjson.Field(item, "type")) == "item_reference"
-	})
+	return slices.ContainsFunc(items, func(item []byte) bool { return rawjson.Text(rawjson.Field(item, "type")) == "item_reference" })
 }
 
 func answered(r *wire.Request) bool {

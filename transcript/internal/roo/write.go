@@ -315,7 +315,8 @@ func (w *writer) encode(m *core.Message) []byte {
 	}
 	if len(m.Parts) == 1 {
 		if r, ok := m.Parts[0].(core.Reasoning); ok && !w.signed(r) {
-			return encodeReasoning(r)
+			return rawjson.Append(nil, `{"role":"assistant","content":[],"type":"reasoning","summary":?,"encrypted_content":?}`,
+				apimessage.Summary(r), rawjson.QuoteOrNull(r.Encrypted))
 		}
 	}
 	var parts []core.Part
@@ -351,10 +352,4 @@ func (w *writer) encode(m *core.Message) []byte {
 // signed reports whether r can be sent to a model again.
 func (w *writer) signed(r core.Reasoning) bool {
 	return w.file.Vendor != codec.OpenAI && (r.Signature != "" || r.Encrypted != "")
-}
-
-// encodeReasoning returns a message for reasoning, in Roo's form for reasoning of OpenAI's models.
-func encodeReasoning(r core.Reasoning) []byte {
-	return rawjson.Append(nil, `{"role":"assistant","content":[],"type":"reasoning","summary":?,"encrypted_content":?}`,
-		apimessage.Summary(r), rawjson.QuoteOrNull(r.Encrypted))
 }

@@ -66,7 +66,7 @@ func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 	switch {
 	case role == core.RoleAssistant:
 		origin = "agent"
-	case len(parts) > 0 && onlyResults(parts):
+	case len(parts) > 0 && !slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return !ok }):
 		origin = "tool"
 	case kind != core.KindOriginal:
 		origin = "injected"
@@ -79,10 +79,6 @@ func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 		}
 	}
 	return rawjson.Append(nil, `{"role":?,"origin":?,"content":?}`, string(apimessage.Speaker(role)), origin, rawjson.Array(content))
-}
-
-func onlyResults(parts []core.Part) bool {
-	return !slices.ContainsFunc(parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return !ok })
 }
 
 // convertFile writes a conversation of another format as a recorded session.
