@@ -70,8 +70,10 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 	f.StringSliceVar(&j.env, "env", nil, "`names` of environment variables that it may see")
 	f.StringVar(&j.floors, "floors", "", "`file` with floors (default: judge.yaml, if there is one)")
 	f.StringArrayVar(&j.sessions, "sessions", []string{"demo:"}, "recorded `sessions`, as 'compare' takes them; may be given again")
-	f.StringVar(&j.model, "model", "", "`model` that answers what the plugin asks on recorded sessions (default: a stand-in that selects sentences)")
-	f.StringVar(&j.chain, "chain", "", "judge it as the first `link` of a chain, next to the rest alone: 'mine,smart', as 'compare' names strategies")
+	f.StringVar(&j.model, "model", "",
+		"`model` that answers what the plugin asks on recorded sessions (default: a stand-in that selects sentences)")
+	f.StringVar(&j.chain, "chain", "",
+		"judge it as the first `link` of a chain, next to the rest alone: 'mine,smart', as 'compare' names strategies")
 	f.StringVar(&j.as, "as", "text", "`form` of the card: text, json, html, markdown")
 	f.StringVarP(&j.out, "output", "o", "", "`file` to write to (default: standard output)")
 	j.asked.AddFlags(cmd)

@@ -60,7 +60,8 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 		return nil, cli.Usage(cmd, "no agent %q; there are %s%s", args[0], strings.Join(installable(), ", "), suggest.DidYouMean(args[0], installable()))
 	case len(pointOf(agent).Settings) == 0:
 		by := strings.Join(slices.Sorted(maps.Keys(pointOf(agent).Env)), " or ")
-		return nil, fmt.Errorf("%s takes its address from the environment only: use 'condense wrap %s', or set %s in your shell", agent.Title, args[0], by)
+		return nil, fmt.Errorf("%s takes its address from the environment only: use 'condense wrap %s', or set %s in your shell",
+			agent.Title, args[0], by)
 	}
 	return agent, nil
 }

@@ -96,7 +96,8 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(controller) error) error {
 	if l.admin != "" {
 		return l.far(cmd, f)
 	}
-	path, err := kept(l.config, ", or the admin address of a gateway with --admin", "name the admin address of the running gateway with --admin", neverRun)
+	const or, name = ", or the admin address of a gateway with --admin", "name the admin address of the running gateway with --admin"
+	path, err := kept(l.config, or, name, neverRun)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,10 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		Recall:    live.Recall{Off: !s.Recall.MCP && !s.Recall.Tool, NoMCP: !s.Recall.MCP, Tool: s.Recall.Tool, Own: g.recall, MaxSize: s.Recall.MaxSize, MaxResult: s.Recall.MaxResult},
 		Source:    s.Source,
 		Ingest:    live.Ingest{Off: !s.Ingest.Lossless, MaxResult: s.Ingest.MaxResult},
-		Epoch:     live.EpochOptions{Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize, Risk: s.Epoch.Risk, Prepare: s.Epoch.Prepare},
+		Epoch: live.EpochOptions{
+			Target: s.Epoch.Target, IgnoreCold: !s.Epoch.Cold, IgnorePayback: !s.Epoch.Payback, MinSize: s.Epoch.MinSize,
+			Risk: s.Epoch.Risk, Prepare: s.Epoch.Prepare,
+		},
 	}
 	if s.Bedrock.Sign {
 		opts.Upstreams.Signer = func(host string) (live.Signer, error) { return awssign.Machine(context.Background(), host) }
