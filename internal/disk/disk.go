@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"syscall"
 )
@@ -107,4 +108,50 @@ func temporary(dir string, write func(io.Writer) error) (name string, err error)
 		err = f.Sync()
 	}
 	return f.Name(), errors.Join(err, f.Close())
+}
+
+// FromHere returns the form of path to print: relative to the working directory if it is below
+// it, and unchanged otherwise.
+func FromHere(path string) string {
+	wd, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// Pattern escapes a path for use in a pattern of [filepath.Glob].
+func Pattern(path string) string { return special.ReplaceAllString(path, `\$0`) }
+
+var special = regexp.MustCompile(`[*?\[\\]`)
+
+// ReadFile reads a regular file, or what a link leads to, of at most this many bytes. A repository may have a pipe or a link to a device in
+// the place of a file: reading would not end.
+func ReadFile(file string, most int) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("is %s, not a file", fileKind(info.Mode()))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(text) > most {
+		text, err = nil, fmt.Errorf("larger than %d MiB", most>>20)
+	}
+	return text, err
+}
+
+func fileKind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "a device or a socket"
 }

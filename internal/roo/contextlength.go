@@ -1,3 +1,6 @@
+// Package roo reproduces behaviour of Roo-Code that depends on its own code: the text of tool calls for a model that
+// writes a summary, and the errors of a model's API that mean a full context window. It follows Roo-Code v3.52.1,
+// including JavaScript's treatment of members of unexpected types, and is checked against vectors recorded from it.
 package roo
 
 import (
@@ -122,4 +125,55 @@ func coalesce(values ...[]byte) []byte {
 		}
 	}
 	return nil
+}
+
+// ToolUseText spells a tool call as Roo-Code shows it to a model that writes a summary: its
+// name and a line for every member of its input, in JavaScript's order. Input is JSON; an
+// empty one is undefined. Input that is not valid JSON, which Roo never has, is copied.
+func ToolUseText(name, input string) string {
+	var b strings.Builder
+	b.WriteString("[Tool Use: " + name + "]")
+	raw := []byte(strings.TrimSpace(input))
+	line := func(key string, value []byte) {
+		b.WriteString("\n" + key + ": ")
+		if rawjson.IsArray(value) || rawjson.IsObject(value) {
+			stringify(&b, value, "")
+		} else {
+			b.WriteString(toString(value))
+		}
+	}
+	begun := b.Len()
+	switch {
+	case len(raw) > 0 && !json.Valid(raw):
+		b.WriteString("\n" + input)
+	case rawjson.IsArray(raw):
+		n := 0
+		for v := range rawjson.Elements(raw) {
+			line(strconv.Itoa(n), v)
+			n++
+		}
+	case rawjson.IsObject(raw):
+		for _, p := range properties(raw) {
+			line(p.key, p.value)
+		}
+	default:
+		b.WriteString("\n" + toString(raw))
+	}
+	if b.Len() == begun { // no members
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// ToolResultText spells a tool result as Roo-Code shows it to a model that writes a
+// summary. Items are its content, line by line; nil means that it has none.
+func ToolResultText(isError bool, items []string) string {
+	head := "[Tool Result]"
+	if isError {
+		head = "[Tool Result (Error)]"
+	}
+	if items == nil {
+		return head
+	}
+	return head + "\n" + strings.Join(items, "\n")
 }
