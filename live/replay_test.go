@@ -177,7 +177,8 @@ func sameFacts(t *testing.T, k int, got, want epoch.Facts) {
 	t.Helper()
 	for name, v := range map[string][2]float64{
 		"tokens": {float64(got.Tokens), float64(want.Tokens)}, "fixed": {float64(got.Fixed), float64(want.Fixed)},
-		"grown": {float64(got.Grown), float64(want.Grown)}, "before": {float64(got.Last.Before), float64(want.Last.Before)},
+		"results": {float64(got.Since.ResultTokens), float64(want.Since.ResultTokens)},
+		"grown":   {float64(got.Grown), float64(want.Grown)}, "before": {float64(got.Last.Before), float64(want.Last.Before)},
 		"after": {float64(got.Last.After), float64(want.Last.After)}, "spent": {got.Spent, want.Spent},
 		"spent less saved": {got.Spent - got.Saved, want.Spent - want.Saved}, // Saved alone is the difference of two large numbers
 	} {
@@ -186,7 +187,7 @@ func sameFacts(t *testing.T, k int, got, want epoch.Facts) {
 		}
 	}
 	for _, f := range []*epoch.Facts{&got, &want} {
-		f.Tokens, f.Fixed, f.Grown, f.Last, f.Spent, f.Saved = 0, 0, 0, epoch.Last{}, 0, 0
+		f.Tokens, f.Fixed, f.Grown, f.Last, f.Spent, f.Saved, f.Since.ResultTokens = 0, 0, 0, epoch.Last{}, 0, 0, 0
 	}
 	if got != want {
 		t.Errorf("request %d: %+v, the gateway knows %+v", k, got, want)

@@ -40,6 +40,7 @@ func (x *play) decide(k int) (due, bool) {
 // facts returns the numbers that the decision before request k rests on, as the gateway would know them.
 func (x *play) facts(k int) epoch.Facts {
 	t := x.bills[0].tariff
+	x.live.Counts = x.counts
 	f := x.live.Facts(x.request(k), x.prompt(), x.game.starts[k])
 	f.Retry = x.retry
 	f.Cache.Write, f.Cache.Read = t.Caching.Prices(t.life())

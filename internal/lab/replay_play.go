@@ -26,7 +26,8 @@ type play struct {
 	state    policy.State
 	when     epoch.Policy
 	live     lineage.State
-	authors  []wire.Message // the session's messages, with nothing but their roles
+	authors  []wire.Message // the session's messages, with nothing but their roles and results
+	counts   []int          // their tokens
 	cut      int            // messages of the session that the view replaces
 	scale    float64        // the vendor's tokens for one of ours: prompts, limits and prices are in the vendor's, messages in ours
 	head     int            // the vendor's tokens of the system prompt and the tools
@@ -75,9 +76,19 @@ func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
 	}
 	x.live.HeadOur = x.head
 	x.when = whenOf(x.rule, p)
-	x.authors = make([]wire.Message, len(g.session.Messages))
+	x.authors, x.counts = make([]wire.Message, len(g.session.Messages)), make([]int, len(g.session.Messages))
 	for i := range x.authors {
-		x.authors[i].Role = string(g.session.Messages[i].Role)
+		m := &g.session.Messages[i]
+		x.authors[i].Role, x.counts[i] = string(m.Role), m.Tokens
+		if m.Tokens == 0 {
+			x.counts[i] = core.MessageTokens(g.counter, *m)
+		}
+		x.counts[i] = x.scaled(x.counts[i])
+		for _, p := range m.Parts {
+			if r, ok := p.(core.ToolResult); ok {
+				x.authors[i].Results = append(x.authors[i].Results, r.CallID)
+			}
+		}
 	}
 	x.reset(nil)
 	return x
