@@ -103,9 +103,7 @@ func Load(opts *Options) (*config.Config, error) {
 	return o.load(reg)
 }
 
-func (o *Options) orDefault() *Options {
-	return cmp.Or(o, &Options{})
-}
+func (o *Options) orDefault() *Options { return cmp.Or(o, &Options{}) }
 
 func (o *Options) load(reg *registry.Registry) (*config.Config, error) {
 	if err := o.validate(); err != nil {

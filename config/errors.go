@@ -40,9 +40,7 @@ func (e *Error) Error() string {
 // [*Error].
 type Errors []*Error
 
-func (e Errors) Error() string {
-	return strings.Join(plain.Each(e, (*Error).Error), "\n")
-}
+func (e Errors) Error() string { return strings.Join(plain.Each(e, (*Error).Error), "\n") }
 
 // Unwrap returns each fault.
 func (e Errors) Unwrap() []error {

@@ -267,6 +267,4 @@ func asks(m *Message) bool {
 }
 
 // isMedia reports whether p is content of a message that is no text.
-func isMedia(p Part) bool {
-	return is[Image](p) || is[Opaque](p)
-}
+func isMedia(p Part) bool { return is[Image](p) || is[Opaque](p) }

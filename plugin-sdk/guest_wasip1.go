@@ -30,9 +30,7 @@ type guest struct {
 }
 
 // describe returns a DescribeResponse.
-func (g *guest) describe() []byte {
-	return byhand.Describe(&g.strategy, version(), "")
-}
+func (g *guest) describe() []byte { return byhand.Describe(&g.strategy, version(), "") }
 
 // configure opens the provider with the settings of a ConfigureRequest, and returns a ConfigureResponse.
 func (g *guest) configure(request []byte) (response []byte) {

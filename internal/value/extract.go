@@ -487,6 +487,4 @@ func Literal(line string) bool {
 	return ok || readGap(line) > 0
 }
 
-func isHandle(s string) bool {
-	return len(s) == 10 && strings.Trim(s, "0123456789abcdef") == ""
-}
+func isHandle(s string) bool { return len(s) == 10 && strings.Trim(s, "0123456789abcdef") == "" }

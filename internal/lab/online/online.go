@@ -174,6 +174,4 @@ func (w *Watch) forgetOldest() {
 }
 
 // remove forgets a conversation.
-func (w *Watch) remove(c *conversation) {
-	delete(w.conversations, c.ID)
-}
+func (w *Watch) remove(c *conversation) { delete(w.conversations, c.ID) }

@@ -120,9 +120,7 @@ func checkMarkers(p *prompt, _ Model) *refusal {
 }
 
 // dots writes messages[1].content[0] as the vendor does: messages.1.content.0.
-func dots(where string) string {
-	return strings.NewReplacer("[", ".", "]", "").Replace(where)
-}
+func dots(where string) string { return strings.NewReplacer("[", ".", "]", "").Replace(where) }
 
 func checkTexts(p *prompt, _ Model) *refusal {
 	blank := func(o object, where string) *refusal {

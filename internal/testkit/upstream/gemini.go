@@ -220,9 +220,7 @@ func (p *prompt) contents() []said {
 	return all
 }
 
-func nameOf(b *block) string {
-	return text(obj(b.value[b.kind])["name"])
-}
+func nameOf(b *block) string { return text(obj(b.value[b.kind])["name"]) }
 
 // checkContents demands that a turn of calls follows one of the user, that as many responses, with these names, follow
 // it, and that responses are nowhere else.

@@ -23,9 +23,7 @@ func (o *Outcome) WriteHeader(status int) {
 }
 
 // Code returns the status that was sent.
-func (o *Outcome) Code() int {
-	return cmp.Or(o.status, http.StatusOK)
-}
+func (o *Outcome) Code() int { return cmp.Or(o.status, http.StatusOK) }
 
 // Unwrap is for [http.ResponseController].
 func (o *Outcome) Unwrap() http.ResponseWriter { return o.ResponseWriter }

@@ -111,9 +111,7 @@ func readPi(data []byte, f *codec.File) error {
 }
 
 // key identifies the entry that is line i, also in version 1, which has no IDs.
-func (l *piLine) key(i int) string {
-	return cmp.Or(l.id, "#"+strconv.Itoa(i))
-}
+func (l *piLine) key(i int) string { return cmp.Or(l.id, "#"+strconv.Itoa(i)) }
 
 // piLines returns the lines of a file, and the index of each entry by its ID.
 func piLines(rows []jsonl.Row) (lines []piLine, at map[string]int) {

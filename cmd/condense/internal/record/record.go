@@ -65,9 +65,7 @@ func (l *lineage) path(n int) string {
 	return fmt.Sprintf("%s-%d.jsonl", l.name, n+1)
 }
 
-func (l *lineage) close() error {
-	return errors.Join(plain.Each(l.journals, (*history.File).Close)...)
-}
+func (l *lineage) close() error { return errors.Join(plain.Each(l.journals, (*history.File).Close)...) }
 
 // New returns a recorder that writes to the folder dir, which it makes if there is none. Only its
 // owner may read the files.
