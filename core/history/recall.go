@@ -1,7 +1,14 @@
 package history
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
@@ -129,4 +136,117 @@ func ParseHandle(text string) (string, bool) {
 		}
 		found, rest = h, rest[at[3]:]
 	}
+}
+
+// An originalLine is a line of a file with originals.
+type originalLine struct {
+	// Handles are the handles of the parts of the message and of the content of its tool results.
+	Handles []string     `json:"handles"`
+	Message core.Message `json:"message"`
+}
+
+// originalStart is how every line of originals begins.
+const originalStart = `{"handles":`
+
+// IsOriginals reports whether data begins as [EncodeOriginals] begins.
+func IsOriginals(data []byte) bool { return bytes.HasPrefix(data, []byte(originalStart)) }
+
+// EncodeOriginals writes messages as JSON, one a line, each with the handles of its content,
+// by which an agent finds content that a condensation removed:
+//
+//	{"handles":["0123456789"],"message":{…}}     see [core.Message.MarshalJSON]
+//
+// Source is left out: it repeats Parts.
+func EncodeOriginals(w io.Writer, messages []core.Message) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, m := range messages {
+		m.Source = nil
+		o := originalLine{Handles: []string{}, Message: m}
+		for h := range Handles(m.Parts) {
+			if !slices.Contains(o.Handles, h) {
+				o.Handles = append(o.Handles, h)
+			}
+		}
+		if err := e.Encode(o); err != nil {
+			return fmt.Errorf("message %q: %w", m.ID, err)
+		}
+	}
+	return nil
+}
+
+// DecodeOriginals reads the output of [EncodeOriginals]. The error names the line.
+func DecodeOriginals(r io.Reader) ([]core.Message, error) {
+	in := bufio.NewReader(r)
+	var messages []core.Message
+	for line := 1; ; line++ {
+		data, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if len(data) == 0 {
+			return messages, nil
+		}
+		var o originalLine
+		if !IsOriginals(data) {
+			return nil, fmt.Errorf(`line %d: found %q; want {"handles":…,"message":…}`, line, quote(bytes.TrimSpace(data)))
+		}
+		if err := unmarshal(data, &o); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		messages = append(messages, o.Message)
+	}
+}
+
+// Protect sets or clears the protection of messages by their IDs: condensations keep a protected
+// message verbatim. It overrides [core.Message.Protected] as recorded. It has no effect on
+// earlier condensations: a hidden message stays hidden. Rewinds and undos do not change it.
+// It is an error if a message is not part of the conversation; then nothing changes. The
+// cost is linear in the timeline, however many messages are named.
+func (j *Journal) Protect(on bool, ids ...string) error {
+	named, records := make([]*node, len(ids)), make([]record, len(ids))
+	for i, id := range ids {
+		n, err := j.inTimeline("protect", id)
+		if err != nil {
+			return err
+		}
+		named[i], records[i] = n, protection(on, id)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := j.keep(true, records...); err != nil {
+		return err
+	}
+	for _, n := range named {
+		j.protect(n, on)
+	}
+	j.refresh()
+	return nil
+}
+
+// inTimeline returns a message for what is to be done with it.
+func (j *Journal) inTimeline(what, id string) (*node, error) {
+	n := j.nodes[id]
+	switch {
+	case n == nil:
+		return nil, fmt.Errorf("%s: there is no message %q", what, id)
+	case n.dropped:
+		return nil, fmt.Errorf("%s: message %q was dropped by an earlier rewind", what, id)
+	case !n.inForce():
+		return nil, fmt.Errorf("%s: message %q was inserted by condensation %q, which is undone", what, id, n.by.ID)
+	}
+	return n, nil
+}
+
+func (j *Journal) protect(n *node, on bool) {
+	j.log = append(j.log, protection(on, n.message.ID))
+	n.keep = &on
+}
+
+func protection(on bool, id string) record {
+	if on {
+		return record{protect: id}
+	}
+	return record{unprotect: id}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/size"
@@ -219,3 +220,162 @@ func (e *FloorError) Error() string {
 
 // Unwrap returns [ErrFloorExceedsWindow].
 func (e *FloorError) Unwrap() error { return ErrFloorExceedsWindow }
+
+// Decide decides whether to condense a conversation of this size now. Call it once before
+// every request to the model ([core.TriggerAutomatic]), when the user asks for a condensation
+// ([core.TriggerManual]), and when the model's API has refused the conversation as too large
+// ([core.TriggerOverflow]). An unknown trigger counts as automatic. Decide does not panic for
+// any numbers.
+func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
+	used := size.Used()
+	share := float64(100*float64(used)) / float64(r.Window)
+	d := Decision{
+		Trigger: trigger, Size: size, Used: used, Floor: size.Floor(),
+		Percent: finite(share), Threshold: finite(r.Threshold),
+		MaxContextTokens: r.MaxContextTokens, MinSize: r.MinSize, When: r.When,
+		MinGain: r.minGain(used - size.floor(trigger)), MinNewTokens: r.wait(s),
+	}
+	if s != (State{}) {
+		d.Grown = max(0, used-s.Size)
+	}
+	var wish int
+	if d.Budget, wish = r.budget(size, trigger); wish != d.Budget.Target {
+		d.TargetWanted = wish
+	}
+	d.Reason = r.reason(&d, s, share >= r.Threshold)
+	d.Act = d.Reason.Acts()
+	return d
+}
+
+func (r Rule) reason(d *Decision, s State, reached bool) Reason {
+	limit := d.Budget.Limit
+	over := d.Used > limit
+	switch {
+	case d.Floor > limit && !r.IgnoreFixed:
+		return ReasonFloor
+	case d.Trigger == core.TriggerManual && !over && d.Size.NothingNew:
+		return ReasonNothingNew
+	case d.Trigger == core.TriggerManual && !over && !r.Eager && d.Used-d.Size.floor(d.Trigger) < d.MinGain:
+		return ReasonNoGain
+	case d.Trigger == core.TriggerManual:
+		return ReasonManual
+	case over && !r.Eager && s.stuck(d.Used, limit):
+		return ReasonStuck
+	case d.Trigger == core.TriggerOverflow:
+		return ReasonOverflow
+	case over:
+		return ReasonLimit
+	case !r.Auto:
+		return ReasonOff
+	}
+	return r.wanted(d, s, reached)
+}
+
+// wanted decides about a conversation within its limit.
+func (r Rule) wanted(d *Decision, s State, reached bool) Reason {
+	above := r.MaxContextTokens > 0 && d.Used > r.MaxContextTokens
+	counted := r.When.Due(d.Size.Since, d.Size.Messages, r.Window)
+	why := ReasonNoGain
+	switch {
+	case !reached && !above && counted == "":
+		return ReasonBelow
+	case d.Size.NothingNew:
+		return ReasonNothingNew
+	case reached && (r.IgnoreFixed || r.counts(r.due(), d.Floor)):
+		why = ReasonThreshold
+	case above && (r.IgnoreFixed || r.counts(r.MaxContextTokens, d.Floor)):
+		why = ReasonMaxContext
+	case counted != "" && (r.IgnoreFixed || r.counts(d.Used, d.Floor)):
+		why = counted
+	}
+	switch {
+	case r.Eager && d.MinNewTokens == 0:
+		return why
+	case d.Used < r.MinSize:
+		return ReasonSmall
+	case why == ReasonNoGain:
+		return ReasonNoGain
+	case d.Grown < d.MinNewTokens && (counted == "" || s.Ineffective > 0 || s.Waits): // it counts by itself what is new
+		return ReasonCooling
+	}
+	return why
+}
+
+// finite replaces NaN and infinities, which JSON does not have, by 0. A window of 0 causes
+// them.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+// When has reasons to condense besides tokens; the zero value has none. They are about what came since the newest condensation, so a
+// conversation that was just condensed is not due again for the same messages.
+type When struct {
+	MaxMessages     int           `json:"max_messages,omitempty"`
+	MaxToolResults  int           `json:"max_tool_results,omitempty"`
+	MaxAge          time.Duration `json:"max_age,omitempty"`           // of the first message, in JSON in nanoseconds
+	MaxResultsShare float64       `json:"max_results_share,omitempty"` // percent of all messages that the results are, from a tenth of the window on
+}
+
+// shareFrom is the percent of the window from which the share of tool results is a reason.
+const shareFrom = 10
+
+// Since counts what came since the newest condensation; without one, everything.
+type Since struct {
+	Messages     int           `json:"messages,omitempty"` // without the system's
+	ToolResults  int           `json:"tool_results,omitempty"`
+	ResultTokens int           `json:"result_tokens,omitempty"`
+	Age          time.Duration `json:"age,omitempty"` // of the first message whose time is known, in JSON in nanoseconds
+}
+
+// Count counts the messages that came since the newest condensation.
+func Count(messages []core.Message, c core.Counter, now time.Time) (s Since) {
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == core.RoleSystem {
+			continue
+		}
+		s.Messages++
+		if !m.Time.IsZero() {
+			s.Age = max(s.Age, now.Sub(m.Time))
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(core.ToolResult); ok {
+				s.ToolResults++
+				s.ResultTokens += c.Count(r)
+			}
+		}
+	}
+	return s
+}
+
+// Due returns the reason to condense a conversation with so many tokens of messages, in a window; empty if there is none.
+func (w When) Due(s Since, messages, window int) Reason {
+	switch {
+	case w.MaxMessages > 0 && s.Messages > w.MaxMessages:
+		return ReasonMessages
+	case w.MaxToolResults > 0 && s.ToolResults > w.MaxToolResults:
+		return ReasonToolResults
+	case w.MaxAge > 0 && s.Age > w.MaxAge:
+		return ReasonAge
+	case w.MaxResultsShare > 0 && 100*float64(s.ResultTokens) > w.MaxResultsShare*float64(messages) && float64(messages) >= percentOf(shareFrom, window):
+		return ReasonResultsShare
+	}
+	return ""
+}
+
+// why describes a reason of w.
+func (w When) why(r Reason, s Since, messages int) string {
+	switch r { //nolint:exhaustive // the others are not of w
+	case ReasonMessages:
+		return fmt.Sprintf("%s since the last condensation, max_messages %s", size.Plural(s.Messages, "message"), size.Group(w.MaxMessages))
+	case ReasonToolResults:
+		return fmt.Sprintf("%s since the last condensation, max_tool_results %s", size.Plural(s.ToolResults, "tool result"), size.Group(w.MaxToolResults))
+	case ReasonAge:
+		return fmt.Sprintf("what is not condensed began %s ago, max_age %s", s.Age.Round(time.Second), w.MaxAge)
+	}
+	return fmt.Sprintf("new tool results are %s of %s tokens of messages, max_results_share %s %%",
+		size.Group(s.ResultTokens), size.Group(messages), percentText(w.MaxResultsShare))
+}

@@ -6,17 +6,23 @@ package remote
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/model"
 )
 
@@ -184,3 +190,194 @@ func span(n float64, unit time.Duration) time.Duration {
 	}
 	return time.Duration(n * float64(unit))
 }
+
+// A Vendor describes the differences between the vendors' APIs. All fields except Optional,
+// Compaction, Embedding and Clean are required.
+type Vendor struct {
+	// BaseURL is where the vendor's own service is, KeyEnv the environment variable in
+	// which its key usually is.
+	BaseURL, KeyEnv string
+	// Path is appended to the base URL.
+	Path string
+	// Sign adds the key and the API's other headers. Key is empty if none is needed.
+	Sign func(header http.Header, key string)
+	// Body returns the request for p, which asks for a stream.
+	Body func(p *model.Prompt, o *Options, refused Refused) ([]byte, error)
+	// Optional are parameters of the request that some servers refuse. When one is refused,
+	// the request is sent again, and Body omits it from then on.
+	Optional []string
+	// Event adds the content of an event of the stream to a reply; its name may be empty. An error means that data
+	// violates the API's format, unless it is one of [Reported].
+	Event func(r *Reply, name string, data []byte) error
+	// Whole adds an answer from a server that does not stream.
+	Whole func(r *Reply, data []byte) error
+	// Compaction, if the vendor can compact, is the request for it: the text of its reply is the JSON array that the
+	// vendor returned. Compacts is the API whose requests accept the array.
+	Compaction *Vendor
+	Compacts   string
+	// Embedding, if the vendor has it, is the request for vectors of the messages of a prompt, one text each: the text of its reply is a JSON
+	// array of arrays of numbers.
+	Embedding *Vendor
+	// Clean removes text that is not part of the answer.
+	Clean func(text string) string
+}
+
+// Refused says whether the server has refused a parameter of [Vendor.Optional].
+type Refused func(parameter string) bool
+
+// A Reply is the part of an answer that was read so far.
+type Reply struct {
+	Text strings.Builder
+	// Ended means that the model has reported why it stopped, Done that nothing follows. A
+	// stream that ends before both was interrupted.
+	Ended, Done bool
+	Truncated   bool
+	// Silence says why there is no text, or why it is ignored: "it called the tool
+	// read_file", "it refused". Refused means that text is ignored.
+	Silence string
+	Refused bool
+	// Usage is the vendor's report, without Calls and costs. Metered means that it has reported anything.
+	Usage   core.Usage
+	Metered bool
+	// Written are the tokens of Usage.InputTokens that were written to a cache, for which
+	// some vendors charge more.
+	Written int
+
+	sent int // bytes of the request
+}
+
+// CheckKey implements [model.Checker]: it returns an error with the reason and the remedy if a request would lack its
+// API key, or nil. No error quotes the key.
+func (c *Client) CheckKey() error {
+	_, err := c.key()
+	return err
+}
+
+// key reads the API key, for every request again; it is empty if none is needed.
+func (c *Client) key() (string, error) {
+	file, variable := c.opts.keyPlace(c.vendor)
+	if file+variable != "" && c.at.Scheme == "http" && !local(c.at.Hostname()) {
+		return "", fmt.Errorf("the API key would cross the network unencrypted to %s: base_url begins with http://; want https://, or name no key", c.at.Host)
+	}
+	var text, where string
+	switch {
+	case file != "":
+		where = "the file " + file
+		read, err := readKey(file)
+		if err != nil {
+			return "", fmt.Errorf("the file of the API key: %w", err)
+		}
+		if text = strings.TrimSpace(read); text == "" {
+			return "", errors.New(where + " is empty; it should hold the API key")
+		}
+	case variable != "":
+		where = "the environment variable " + variable
+		if text = strings.TrimSpace(os.Getenv(variable)); text == "" {
+			return "", errors.New(where + " is not set; it should hold the API key")
+		}
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("the API key in %s holds characters that no key has; want nothing but the key", where)
+	}
+	return text, nil
+}
+
+// keyPlace returns the file or environment variable of the key; neither if none is needed, as
+// for a local server.
+func (o *Options) keyPlace(v *Vendor) (file, variable string) {
+	switch {
+	case o.KeyFile != "":
+		return o.KeyFile, ""
+	case o.KeyEnv != "" || o.BaseURL != "":
+		return "", o.KeyEnv
+	}
+	return "", v.KeyEnv
+}
+
+// readKey reads a file that holds a key, which is short.
+func readKey(name string) (string, error) {
+	const longest = 64 << 10
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, longest+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > longest {
+		return "", errors.New(name + " is too large to be one")
+	}
+	return string(text), nil
+}
+
+// Input returns p for the encoders of package apimessage. Reasoning is left out unless p is
+// cached: only then was it certainly signed by the vendor that is asked.
+func Input(p *model.Prompt) *apimessage.Input {
+	in := &apimessage.Input{System: p.System, Foreign: !p.Cached, Messages: make([]core.Message, len(p.Messages))}
+	for i, m := range p.Messages {
+		in.Messages[i] = core.Message{ID: strconv.Itoa(i + 1), Role: m.Role, Parts: m.Parts}
+	}
+	return in
+}
+
+// HasCalls reports whether a message of p holds a tool call.
+func HasCalls(p *model.Prompt) bool {
+	return slices.ContainsFunc(p.Messages, func(m core.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(part core.Part) bool {
+			_, ok := part.(core.ToolCall)
+			return ok
+		})
+	})
+}
+
+// A Tool is the definition of a tool, whose form depends on the vendor.
+type Tool struct {
+	Form              string // "anthropic", "openai", or "" for a tool that a vendor provides
+	Name, Description string
+	Schema            json.RawMessage // of the arguments
+	Raw               json.RawMessage // the definition, verbatim
+}
+
+// ParseTools reads definitions in the form of either vendor; see [model.Prompt].
+func ParseTools(definitions string) ([]Tool, error) {
+	if strings.TrimSpace(definitions) == "" {
+		return nil, nil
+	}
+	var all []json.RawMessage
+	if err := json.Unmarshal([]byte(definitions), &all); err != nil {
+		return nil, fmt.Errorf("definitions of tools: %w", err)
+	}
+	tools := make([]Tool, 0, len(all))
+	for i, raw := range all {
+		var d struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			InputSchema json.RawMessage `json:"input_schema"`
+			Function    *struct {
+				Name        string          `json:"name"`
+				Description string          `json:"description"`
+				Parameters  json.RawMessage `json:"parameters"`
+			} `json:"function"`
+		}
+		if err := json.Unmarshal(raw, &d); err != nil {
+			return nil, fmt.Errorf("definitions of tools: number %d: %w", i+1, err)
+		}
+		t := Tool{Name: d.Name, Description: d.Description, Schema: d.InputSchema, Raw: raw}
+		switch f := d.Function; {
+		case f != nil:
+			t.Form, t.Name, t.Description, t.Schema = "openai", f.Name, f.Description, f.Parameters
+			if t.Schema == nil {
+				t.Schema = AnySchema
+			}
+		case t.Schema != nil:
+			t.Form = "anthropic"
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// AnySchema is the schema of unknown arguments.
+var AnySchema = json.RawMessage(`{"type":"object"}`)
