@@ -167,6 +167,7 @@ func (plain) Parse(s json.RawMessage) (m core.Message, e error) {
 	e = json.Unmarshal(s, &m)
 	return m, e
 }
+
 func (plain) Write(m core.Message, _ *core.Message) ([]core.Message, error) {
 	return []core.Message{{Role: m.Role, Parts: m.Parts}}, nil
 }

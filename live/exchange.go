@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/session"
@@ -30,7 +32,6 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // An exchange is a plan under way to the vendor, and the answer to it.

@@ -8,6 +8,11 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/messages"
@@ -19,10 +24,6 @@ import (
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.

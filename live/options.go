@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/condensehq/condense/core/history"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/condensehq/condense/core/history"
 )
 
 // Options adjust a [Gateway]. A nil pointer and the zero value of every field mean the defaults.

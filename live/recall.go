@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/library"
@@ -27,7 +29,6 @@ import (
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // RecallSecret returns the secret that unlocks, at /mcp, the originals of the requests that carried it, in the header

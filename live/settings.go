@@ -14,15 +14,16 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/live/internal/payload"
 	"github.com/condensehq/condense/live/internal/upstream"
-	"go.opentelemetry.io/otel/metric"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/trace"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
 // settings are Options after validation, with defaults filled in.

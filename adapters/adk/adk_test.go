@@ -19,7 +19,6 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/adapters/adk"
 	"github.com/condensehq/condense/adapters/internal/play"
 	"github.com/condensehq/condense/core"
 )

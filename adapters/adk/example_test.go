@@ -14,7 +14,6 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/adapters/adk"
 )
 
 // An agent of the kit asks before each call of its model; each session has a memory of its own.

@@ -17,7 +17,6 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/adapters/eino"
 	"github.com/condensehq/condense/adapters/internal/play"
 	"github.com/condensehq/condense/core"
 )
@@ -264,11 +263,13 @@ func TestChanged(t *testing.T) {
 	}{
 		"result": {
 			&schema.Message{Role: schema.Tool, ToolCallID: "c", ToolName: "read", Content: "long", Extra: map[string]any{"k": "v"}},
-			core.ToolResult{CallID: "c", Content: []core.Part{core.Text("short")}}, 0, func(m *schema.Message) { m.Content = "short" },
+			core.ToolResult{CallID: "c", Content: []core.Part{core.Text("short")}},
+			0, func(m *schema.Message) { m.Content = "short" },
 		},
 		"call": {
 			&schema.Message{Role: schema.Assistant, Content: "now", ToolCalls: []schema.ToolCall{{Index: &index, ID: "c", Type: "function", Function: schema.FunctionCall{Name: "write", Arguments: "{1}"}, Extra: map[string]any{"k": "v"}}}},
-			core.ToolCall{ID: "c", Name: "write", Args: "{}"}, 1, func(m *schema.Message) { m.ToolCalls[0].Function.Arguments = "{}" },
+			core.ToolCall{ID: "c", Name: "write", Args: "{}"},
+			1, func(m *schema.Message) { m.ToolCalls[0].Function.Arguments = "{}" },
 		},
 		"text beside an image": {
 			&schema.Message{Role: schema.User, UserInputMultiContent: []schema.MessageInputPart{

@@ -10,7 +10,6 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/adapters/eino"
 )
 
 // A ChatModelAgent asks the memory before each call of its model.

@@ -10,7 +10,6 @@ import (
 	"github.com/tmc/langchaingo/llms/fake"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/adapters/langchaingo"
 )
 
 // An agent asks its model through the memory.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/adapters/internal/play"
-	"github.com/condensehq/condense/adapters/langchaingo"
 	"github.com/condensehq/condense/core"
 )
 

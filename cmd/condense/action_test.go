@@ -199,7 +199,8 @@ func TestAction(t *testing.T) {
 		{
 			"a policy that lifts itself",
 			map[string]string{"ci/policy.yaml": "max_threshold: 95\n", "a b/condense.yaml": "threshold: 90\n"},
-			map[string]string{"base": base, "policy": "ci/policy.yaml"}, 2, "threshold: 90 % is not allowed by the policy", "",
+			map[string]string{"base": base, "policy": "ci/policy.yaml"},
+			2, "threshold: 90 % is not allowed by the policy", "",
 		},
 		{"without a policy", nil, map[string]string{"base": base}, 0, "OK", "changed=true\n"},
 		{"a warning", map[string]string{"a b/condense.yaml": "providers: {x: {strategy: smart}}\n"}, map[string]string{"base": base}, 2, "no chain names this provider", ""},

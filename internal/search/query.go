@@ -12,6 +12,7 @@ import (
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
+
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )

@@ -4,10 +4,17 @@
 package toolcall
 
 import (
+	"bytes"
+	_ "embed"
 	"iter"
+	"maps"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -180,4 +187,240 @@ func mounted(name string) string {
 		return "/" + name[:1] + name[2:]
 	}
 	return name
+}
+
+// SearchReplace returns the pairs of old and new text in the SEARCH and REPLACE blocks of a text, in the forms of Aider, Cline and
+// Roo Code, which names a place before the old text.
+func SearchReplace(text string) (pairs [][2]string) {
+	for {
+		_, rest, ok := strings.Cut(text, "<<<<<<< SEARCH\n")
+		if !ok {
+			return pairs
+		}
+		for strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "-------\n") {
+			_, rest, _ = strings.Cut(rest, "\n")
+		}
+		old, rest, _ := strings.Cut(rest, "=======\n")
+		now, rest, _ := strings.Cut(rest, ">>>>>>> REPLACE")
+		pairs, text = append(pairs, [2]string{strings.TrimSuffix(old, "\n"), strings.TrimSuffix(now, "\n")}), rest
+	}
+}
+
+// A Hunk is a change of one file by a patch in the form of apply_patch.
+type Hunk struct {
+	Path, To string // To is its new name, if it moves
+	Old, New string
+	Added    bool // New is the whole file
+	Deleted  bool
+}
+
+// PatchIn returns the changes by the patch in the arguments of a call, of apply_patch or of a shell that runs it. They may be the patch.
+func PatchIn(args []byte) []Hunk {
+	if !bytes.Contains(args, []byte("*** Begin Patch")) {
+		return nil
+	}
+	for value := range Values(args, Patch|Command) {
+		if rawjson.IsArray(value) {
+			for e := range rawjson.Elements(value) {
+				value = e
+			}
+		}
+		if hunks := ApplyPatch(rawjson.Text(value)); len(hunks) > 0 {
+			return hunks
+		}
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(args), []byte("*** Begin")) {
+		return ApplyPatch(string(args))
+	}
+	return nil
+}
+
+// ApplyPatch returns the changes of the patch in text, in their order; none if there is no patch.
+func ApplyPatch(text string) (hunks []Hunk) {
+	_, body, ok := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "*** Begin Patch\n")
+	if !ok {
+		return nil
+	}
+	body, _, _ = strings.Cut(body, "*** End Patch")
+	var h Hunk
+	var old, now []string
+	flush := func() {
+		if len(old)+len(now) > 0 || h.Added || h.Deleted {
+			h.Old, h.New = strings.Join(old, "\n"), strings.Join(now, "\n")
+			hunks = append(hunks, h)
+		}
+		old, now = nil, nil
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n") {
+		switch name, isFile := strings.CutPrefix(line, "*** "); {
+		case isFile:
+			verb, file, _ := strings.Cut(name, ": ")
+			if verb == "Move to" {
+				h.To = file
+				continue
+			}
+			flush()
+			h = Hunk{Path: file, Added: verb == "Add File", Deleted: verb == "Delete File"}
+			if verb != "Update File" && !h.Added && !h.Deleted {
+				h = Hunk{}
+			}
+		case strings.HasPrefix(line, "@@"):
+			flush()
+		case h.Added:
+			now = append(now, strings.TrimPrefix(line, "+"))
+		case strings.HasPrefix(line, "+"):
+			now = append(now, line[1:])
+		case strings.HasPrefix(line, "-"):
+			old = append(old, line[1:])
+		default:
+			line = strings.TrimPrefix(line, " ")
+			old, now = append(old, line), append(now, line)
+		}
+	}
+	flush()
+	return hunks
+}
+
+// signs follow the number of a line in the results of tools that show files. A shorter one comes after those that begin with it.
+var signs = []string{"→", "\t", " | ", "| ", "|", ": ", ":", "-"}
+
+// Gutter splits off the number that a tool wrote before a line of a file, as in "  12→x", "00012| x", "12 | x", "12\tx", "12: x",
+// and "12:x" and "12-x" of a search. Sign is what stands between number and text; it is empty, and text the line, if there is no
+// number.
+func Gutter(line string) (n int, sign, text string) {
+	const most = 7 // digits
+	rest := strings.TrimLeft(line, " ")
+	digits := 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		if digits++; digits > most {
+			return 0, "", line
+		}
+		n = 10*n + int(rest[digits-1]-'0')
+	}
+	if digits == 0 {
+		return 0, "", line
+	}
+	rest = rest[digits:]
+	if rest == " |" { // an empty line
+		return n, rest, ""
+	}
+	for _, sign := range signs {
+		if text, ok := strings.CutPrefix(rest, sign); ok {
+			return n, sign, text
+		}
+	}
+	return 0, "", line
+}
+
+var wrapperForm = plain.Pattern(`^(?:<path>[^<]*</path>|<type>\w+</type>|</?content>|</?file>)$`)
+
+// Wraps reports whether a tool writes the line around the text of a file that it shows.
+func Wraps(line string) bool {
+	return strings.HasPrefix(line, "<") && wrapperForm().MatchString(strings.TrimRight(line, "\r"))
+}
+
+// A Writer says who wrote what agents put into a user's message.
+type Writer string
+
+// The writers.
+const (
+	Program      Writer = "program"      // reminders, commands and their output, notices
+	Surroundings Writer = "surroundings" // the state of the environment
+	Rules        Writer = "rules"        // of a project
+	Agent        Writer = "agent"        // another agent, of a team or a task, that reports
+	Person       Writer = "person"
+)
+
+// An Element is one that agents put into user messages, or a text.
+type Element struct {
+	Name  string // of the element; of a text its beginning
+	By    Writer
+	Agent string // that finds its own messages of the user by it; empty for none
+}
+
+// Tags of elements that other programs write, too.
+const (
+	ReminderOpen  = "<system-reminder>"
+	ReminderClose = "</system-reminder>"
+	NoticeOpen    = "<notice>"
+	NoticeClose   = "</notice>"
+	DetailsOpen   = "<environment_details>"
+)
+
+//go:embed programs.txt
+var programs string
+
+// listed are all elements that are known, by name, and the beginnings of texts.
+var listed = sync.OnceValues(func() (all map[string]Element, texts []Element) {
+	all = map[string]Element{}
+	for line := range strings.Lines(programs) {
+		by, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		agent, names, _ := strings.Cut(rest, " ")
+		agent = strings.Trim(agent, "-")
+		if text, err := strconv.Unquote(names); err == nil {
+			texts = append(texts, Element{text, Writer(by), agent})
+		} else if by != "#" {
+			for name := range strings.SplitSeq(names, ";") {
+				all[name] = Element{name, Writer(by), agent}
+			}
+		}
+	}
+	return all, texts
+})
+
+// Elements returns all elements by name.
+func Elements() map[string]Element {
+	all, _ := listed()
+	return all
+}
+
+// apart reports whether no person begins a text with the tag, so that one without its end is the program's, too.
+func (e Element) apart() bool {
+	return e.By != Person && strings.ContainsAny(e.Name, "-_ ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+}
+
+// Opens returns the element whose opening tag text begins with, with or without attributes.
+func Opens(text string) (e Element, ok bool) {
+	const longest = 40 // bytes of a name
+	text, ok = strings.CutPrefix(text[:min(len(text), longest)], "<")
+	n := strings.IndexAny(text, "> \t\n")
+	if !ok || n < 0 {
+		return Element{}, false
+	}
+	if whole, _, closed := strings.Cut(text, ">"); closed && Elements()[whole].Name != "" { // one has a space in it
+		return Elements()[whole], true
+	}
+	e, ok = Elements()[text[:n]]
+	return e, ok
+}
+
+// Begins returns what text begins with, if programs write all texts that begin so.
+func Begins(text string) (e Element, ok bool) {
+	if e, ok = Opens(text); ok && e.apart() {
+		return e, true
+	}
+	_, beginnings := listed()
+	if i := slices.IndexFunc(beginnings, func(b Element) bool { return strings.HasPrefix(text, b.Name) }); i >= 0 {
+		return beginnings[i], true
+	}
+	return Element{}, false
+}
+
+// Programs returns the names of the elements that hold words of programs, of those that hold words of the user, and how programs'
+// texts begin.
+func Programs() (theirs, users, begin []string) {
+	for _, name := range slices.Sorted(maps.Keys(Elements())) {
+		if Elements()[name].By == Person {
+			users = append(users, name)
+			continue
+		}
+		if theirs = append(theirs, name); Elements()[name].apart() {
+			begin = append(begin, "<"+name+">", "<"+name+" ")
+		}
+	}
+	_, beginnings := listed()
+	for _, b := range beginnings {
+		begin = append(begin, b.Name)
+	}
+	return theirs, users, begin
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/codec"
@@ -16,7 +18,6 @@ import (
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
-	"github.com/google/uuid"
 )
 
 // A sessionLine is the relevant part of a line of a session.

@@ -145,7 +145,7 @@ func (f *File) named(err error) error {
 // fault is an error about the file as given, instead of the temporary one.
 func (f *File) fault(err error) error { return fmt.Errorf("write %s: %w", f.path, Cause(err)) }
 
-// cause is err without the name of a file.
+// Cause is err without the name of a file.
 func Cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
