@@ -88,7 +88,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	case !changed && res.Later != "":
 		att.Outcome, att.Reason = OutcomeLater, reason(errors.New(res.Later))
 		if !req.MayWait || req.Tokens() > req.Budget.Limit {
-			att.Outcome, att.Reason = OutcomeSkipped, "the conversation cannot wait, as it wishes: "+att.Reason
+			att.Outcome, att.Reason = OutcomeSkipped, "it wants to wait, and the conversation cannot: "+att.Reason
 		}
 		return att, nil
 	case !changed:

@@ -147,8 +147,8 @@ func TestChainLater(t *testing.T) {
 	}{
 		{"it may", true, false, []core.CondensationProvider{waits, leaving(1, nil, &given)}, "later skipped", "a task is half done", "a task is half done", "map[]"},
 		{"after another", true, false, []core.CondensationProvider{leaving(9, []byte("1"), &given), waits}, "insufficient later", "", "a task is half done", "map[]"},
-		{"it may not", false, false, []core.CondensationProvider{waits, leaving(1, []byte("2"), &given)}, "skipped applied", "the conversation cannot wait, as it wishes: a task is half done", "", `map["p2":"2"]`},
-		{"above the limit, whatever the host says", true, true, []core.CondensationProvider{waits, leaving(1, nil, &given)}, "skipped applied", "the conversation cannot wait, as it wishes: a task is half done", "", "map[]"},
+		{"it may not", false, false, []core.CondensationProvider{waits, leaving(1, []byte("2"), &given)}, "skipped applied", "it wants to wait, and the conversation cannot: a task is half done", "", `map["p2":"2"]`},
+		{"above the limit, whatever the host says", true, true, []core.CondensationProvider{waits, leaving(1, nil, &given)}, "skipped applied", "it wants to wait, and the conversation cannot: a task is half done", "", "map[]"},
 		{"with edits", true, false, []core.CondensationProvider{both, waits}, "applied skipped", "", "", `map["p1":"y"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

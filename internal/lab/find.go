@@ -210,6 +210,12 @@ func Demo() []Item {
 	return items
 }
 
+// ours reports whether a session comes with the program, also as a file of the repository.
+func ours(name string) bool {
+	f, err := demoFiles.Open(path.Join("demo", path.Base(filepath.ToSlash(strings.TrimPrefix(name, "demo:")))))
+	return err == nil && f.Close() == nil
+}
+
 // demo returns the demo sessions whose names begin with prefix.
 func demo(prefix string) ([]Item, error) {
 	entries, err := demoFiles.ReadDir("demo")

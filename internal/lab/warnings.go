@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/size"
@@ -30,7 +29,7 @@ func (a *analysis) warnings() []Warning {
 	if n := len(a.Sessions); n < fewSessions && (len(a.Rows) > 0 || len(a.Evidence) == 0) { // evidence has no verdict
 		out = append(out, Warning{Text: fmt.Sprintf("%s: not enough for a verdict, which needs %d of a mode", size.Plural(n, "session"), fewSessions)})
 	}
-	if slices.ContainsFunc(a.Sessions, func(s SessionInfo) bool { return strings.HasPrefix(s.Name, "demo:") }) {
+	if slices.ContainsFunc(a.Sessions, func(s SessionInfo) bool { return ours(s.Name) }) {
 		out = append(out, Warning{Text: "the sessions that come with the program are among those that tuned smart, and flatter it: compare on your own"})
 	}
 	for _, s := range a.compared() {

@@ -87,7 +87,7 @@ class Call:
 
         It never hides protected messages, system messages, the user's newest request, calls whose
         result is still to come, or the rest of a tool group that is kept. A conversation that begins with a user
-        message must still do so: keep its first message, or insert a summary at the front.
+        message must still do so: keep the first user message, or insert a summary at the front.
         """
         asked = requests(self.messages)
         for first, last, is_open in groups(self.messages):

@@ -161,10 +161,14 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 			printEdits(d.app.Stdout, req, heard.answer)
 		}
 	}
-	switch condensed.Attempts[0].Outcome {
+	switch first := condensed.Attempts[0]; first.Outcome {
 	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeLater:
 		return nil
-	case core.OutcomeRejected, core.OutcomeFailed, core.OutcomeSkipped:
+	case core.OutcomeSkipped:
+		if first.Err == nil { // it would rather wait, which it may not
+			return nil
+		}
+	case core.OutcomeRejected, core.OutcomeFailed:
 	}
 	return errDev
 }

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/live/access"
 )
@@ -26,28 +28,28 @@ func announce(address string) (end func()) {
 	if dir = filepath.Join(dir, "pages"); err != nil || os.MkdirAll(dir, 0o700) != nil { //nolint:mnd // the user's
 		return func() {}
 	}
-	file := filepath.Join(dir, time.Now().UTC().Format("20060102T150405.000000000"))
-	_ = os.WriteFile(file, []byte(address), 0o600) //nolint:mnd // see above
-	return func() { _ = os.Remove(file) }
+	lock := flock.New(filepath.Join(dir, time.Now().UTC().Format("20060102T150405.000000000")))
+	if ours, err := lock.TryLock(); !ours || err != nil {
+		return func() {}
+	}
+	_ = os.WriteFile(lock.Path(), []byte(address), 0o600) //nolint:mnd // see above
+	return func() { _ = errors.Join(os.Remove(lock.Path()), lock.Unlock()) }
 }
 
-// announced returns the pages that can be opened now, the latest first.
-func announced(ctx context.Context) (addresses []string) {
+// announced returns the pages that can be opened now, the latest first: their gateways hold a lock. The address of one that was killed
+// can be another user's by now, who would get the key of [openPage].
+func announced() (addresses []string) {
 	dir, _ := disk.StateDir()
 	files, _ := filepath.Glob(filepath.Join(dir, "pages", "*")) // the pattern is one
 	for _, file := range slices.Backward(files) {
-		text, _ := os.ReadFile(file)
-		u, err := url.Parse(string(text))
-		if err != nil {
+		lock := flock.New(file)
+		if killed, err := lock.TryLock(); killed || err != nil {
+			_ = errors.Join(os.Remove(file), lock.Unlock())
 			continue
 		}
-		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
-		if err != nil { // its gateway was killed
-			_ = os.Remove(file)
-			continue
+		if text, err := os.ReadFile(file); err == nil {
+			addresses = append(addresses, string(text))
 		}
-		_ = c.Close()
-		addresses = append(addresses, u.String())
 	}
 	return addresses
 }

@@ -53,7 +53,7 @@ func liveCommand(a *cli.App) *cobra.Command {
 
 // openPage opens the page of the latest gateway that shows one, or of the one at --admin.
 func (l *liveFlags) openPage(cmd *cobra.Command) error {
-	all := announced(cmd.Context())
+	all := announced()
 	if l.admin != "" {
 		all = []string{strings.TrimRight(l.admin, "/") + "/condense/"}
 	}

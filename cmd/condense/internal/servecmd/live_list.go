@@ -50,7 +50,7 @@ func (l *liveFlags) list(cmd *cobra.Command, d controller) error {
 	if len(all) > 0 {
 		text = listed(all)
 	}
-	for _, address := range announced(cmd.Context()) {
+	for _, address := range announced() {
 		text += "page: " + address + "\n"
 	}
 	_ = term.PrintText(w, text) // like Printf, it ignores a broken pipe

@@ -9,6 +9,8 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,14 +114,21 @@ func TestTwoWrapsKeepTheirPages(t *testing.T) {
 // A page is found by other commands of its user while its gateway runs, and the browser is given an address that leads there once:
 // others can read it.
 func TestPagesAreFoundAndOpened(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
 	first, at := pageServer(t, "first")
-	killed := httptest.NewServer(http.NotFoundHandler())
-	killed.Close()
-	announce(killed.URL + openPath + "x")
+	foreign := httptest.NewServer(http.NotFoundHandler()) // has the port of a gateway that was killed
+	defer foreign.Close()
+	pages := filepath.Join(state, "condense", "pages")
+	if err := os.MkdirAll(pages, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(pages, "20260101T000000.000000000"), []byte(foreign.URL+"/condense/"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	address := at.URL + openPath + first.secret
 	end := announce(address)
-	if got := announced(t.Context()); !slices.Equal(got, []string{address}) {
+	if got := announced(); !slices.Equal(got, []string{address}) {
 		t.Errorf("found are %q, want only %q", got, address)
 	}
 	var given string
@@ -139,7 +148,7 @@ func TestPagesAreFoundAndOpened(t *testing.T) {
 	if err != nil || given == "" {
 		t.Errorf("opened %q: %v", given, err)
 	}
-	if end(); len(announced(t.Context())) != 0 {
+	if end(); len(announced()) != 0 {
 		t.Error("a page is found after its end")
 	}
 }

@@ -58,7 +58,7 @@ or in this folder. 'condense wrap --status' sets it for one run.
 					return err
 				}
 				page := ""
-				if len(announced(cmd.Context())) > 0 {
+				if len(announced()) > 0 {
 					page = " · page: condense live --open"
 				}
 				switch c := at.find(all); {
