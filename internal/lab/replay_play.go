@@ -79,11 +79,7 @@ func newPlay(g *game, p *Policy, tariffs []Tariff) *play {
 	x.authors, x.counts = make([]wire.Message, len(g.session.Messages)), make([]int, len(g.session.Messages))
 	for i := range x.authors {
 		m := &g.session.Messages[i]
-		x.authors[i].Role, x.counts[i] = string(m.Role), m.Tokens
-		if m.Tokens == 0 {
-			x.counts[i] = core.MessageTokens(g.counter, *m)
-		}
-		x.counts[i] = x.scaled(x.counts[i])
+		x.authors[i].Role, x.counts[i] = string(m.Role), x.scaled(m.Tokens)
 		for _, p := range m.Parts {
 			if r, ok := p.(core.ToolResult); ok {
 				x.authors[i].Results = append(x.authors[i].Results, r.CallID)
