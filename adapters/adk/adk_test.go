@@ -21,6 +21,8 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/adapters/internal/play"
 	"github.com/condensehq/condense/core"
+
+	condenseadk "github.com/condensehq/condense/adapters/adk"
 )
 
 // A scripted model calls tools, and says that it is done.

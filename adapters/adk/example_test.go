@@ -14,6 +14,8 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/condensehq/condense"
+
+	condenseadk "github.com/condensehq/condense/adapters/adk"
 )
 
 // An agent of the kit asks before each call of its model; each session has a memory of its own.

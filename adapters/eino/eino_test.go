@@ -17,6 +17,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/condensehq/condense"
+	condenseeino "github.com/condensehq/condense/adapters/eino"
 	"github.com/condensehq/condense/adapters/internal/play"
 	"github.com/condensehq/condense/core"
 )

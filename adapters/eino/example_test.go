@@ -10,6 +10,8 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/condensehq/condense"
+
+	condenseeino "github.com/condensehq/condense/adapters/eino"
 )
 
 // A ChatModelAgent asks the memory before each call of its model.

@@ -10,6 +10,8 @@ import (
 	"github.com/tmc/langchaingo/llms/fake"
 
 	"github.com/condensehq/condense"
+
+	condenselangchain "github.com/condensehq/condense/adapters/langchaingo"
 )
 
 // An agent asks its model through the memory.

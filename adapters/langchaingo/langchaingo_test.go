@@ -19,6 +19,8 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/adapters/internal/play"
 	"github.com/condensehq/condense/core"
+
+	condenselangchain "github.com/condensehq/condense/adapters/langchaingo"
 )
 
 // A scripted model calls tools, and says that it is done. Once it refuses a conversation as too large.
