@@ -68,6 +68,11 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	c, received := g.chainOf(r, s, t, b, w.Header()), b.Decoded
 	if c != nil {
 		received = c.Whole
+	} else if l := streamOf(r.Context()); l != nil {
+		if paid := l.owed.pay(received); paid != nil {
+			received = paid
+			payload.Replace(out, paid)
+		}
 	}
 	opened, err := g.open(s, t, r.Header, received)
 	if err != nil {

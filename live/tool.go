@@ -366,6 +366,9 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if len(s.calls) == 0 {
 			return nil, nil // it was cut short
 		}
+		if c := e.req.in.chain; c != nil && s.splice.Own() {
+			c.owed.results = results
+		}
 		return nil, e.putBack(ctx, s.added, results, s.calls)
 	}
 	s.asked++
