@@ -157,7 +157,7 @@ func run(ctx context.Context, req *core.Request, strategy string, settings json.
 	if err := a.add(r.GetRun().GetEdit(), 0); err != nil {
 		return nil, err
 	}
-	return a.result(&condensepb.Done{Usage: toUsage(c.spent(r.GetRun().GetUsage()))})
+	return a.result(&condensepb.Done{Usage: toUsage(c.spent(r.GetRun().GetUsage())), Steps: r.GetRun().GetSteps()})
 }
 
 // hidden is Hidden of [core.Request] in a plugin.

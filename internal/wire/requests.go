@@ -85,6 +85,9 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 		return proto.UnmarshalOptions{Merge: true}.Unmarshal(piece, out.Edit)
 	})
 	out.Usage = toUsage(less(l.usage(), before))
+	if err == nil {
+		out.Steps, err = toSteps(res.Steps)
+	}
 	return &condensepb.Reply_Run{Run: out}, err
 }
 

@@ -3659,6 +3659,7 @@ type RunResult struct {
 	Edit          *Edit                  `protobuf:"bytes,1,opt,name=edit,proto3" json:"edit,omitempty"`
 	Tokens        int64                  `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"` // of the conversation after the edit
 	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Steps         []*Step                `protobuf:"bytes,4,rep,name=steps,proto3" json:"steps,omitempty"` // the strategy's report: its notes say why nothing was changed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3710,6 +3711,13 @@ func (x *RunResult) GetTokens() int64 {
 func (x *RunResult) GetUsage() *Usage {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *RunResult) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
 	}
 	return nil
 }
@@ -4287,11 +4295,12 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x1a\n" +
 	"\bsettings\x18\x02 \x01(\fR\bsettings\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.condense.v1.MessageRangeR\bmessages\x12\x16\n" +
-	"\x06target\x18\x04 \x01(\x03R\x06target\"t\n" +
+	"\x06target\x18\x04 \x01(\x03R\x06target\"\x9d\x01\n" +
 	"\tRunResult\x12%\n" +
 	"\x04edit\x18\x01 \x01(\v2\x11.condense.v1.EditR\x04edit\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12(\n" +
-	"\x05usage\x18\x03 \x01(\v2\x12.condense.v1.UsageR\x05usage\"\x1d\n" +
+	"\x05usage\x18\x03 \x01(\v2\x12.condense.v1.UsageR\x05usage\x12'\n" +
+	"\x05steps\x18\x04 \x03(\v2\x11.condense.v1.StepR\x05steps\"\x1d\n" +
 	"\x05Embed\x12\x14\n" +
 	"\x05texts\x18\x01 \x03(\fR\x05texts\"c\n" +
 	"\bEmbedded\x12-\n" +
@@ -4450,20 +4459,21 @@ var file_condense_v1_condense_proto_depIdxs = []int32{
 	23, // 60: condense.v1.Run.messages:type_name -> condense.v1.MessageRange
 	24, // 61: condense.v1.RunResult.edit:type_name -> condense.v1.Edit
 	31, // 62: condense.v1.RunResult.usage:type_name -> condense.v1.Usage
-	50, // 63: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
-	31, // 64: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
-	52, // 65: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 66: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 67: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 68: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 69: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 70: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 71: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	69, // [69:72] is the sub-list for method output_type
-	66, // [66:69] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	30, // 63: condense.v1.RunResult.steps:type_name -> condense.v1.Step
+	50, // 64: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
+	31, // 65: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
+	52, // 66: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 67: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 68: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 69: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 70: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 71: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 72: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	70, // [70:73] is the sub-list for method output_type
+	67, // [67:70] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }
