@@ -21,6 +21,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
@@ -204,10 +205,7 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 
 // protect keeps the messages from keep on, the block's and the newest ones that a reader may still need, and pinned messages.
 func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) error {
-	var kept []string
-	for _, m := range view[min(keep, len(view)):] {
-		kept = append(kept, m.ID)
-	}
+	kept := plain.Each(view[min(keep, len(view)):], func(m core.Message) string { return m.ID })
 	if keep < len(view) { // otherwise everything was tried
 		for _, i := range dialog.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
 			kept = append(kept, view[i].ID)
