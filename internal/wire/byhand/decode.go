@@ -139,6 +139,10 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 			m.Protected = f.N != 0
 		case numMessageTokens:
 			m.Tokens = int(f.N)
+		case numMessageNumber:
+			m.Number = int(f.N)
+		case numMessageProgram:
+			m.Program = f.N != 0
 		}
 		if err != nil {
 			return m, err

@@ -30,6 +30,8 @@ const (
 	numMessageTime      = 5
 	numMessageProtected = 6
 	numMessageTokens    = 7
+	numMessageNumber    = 8
+	numMessageProgram   = 9
 
 	numPartText      = 1
 	numPartCall      = 2
@@ -90,11 +92,22 @@ func SizeMessage(m *core.Message) int {
 	if !m.Time.IsZero() {
 		n += 1 + protowire.SizeVarint(uint64(m.Time.UnixMilli()))
 	}
-	if m.Protected {
-		n += 2
+	for _, v := range numbersOf(m) {
+		if v != 0 {
+			n += 1 + protowire.SizeVarint(v)
+		}
 	}
-	if m.Tokens != 0 {
-		n += 1 + protowire.SizeVarint(uint64(m.Tokens))
+	return n
+}
+
+// numbersOf returns the fields of m from numMessageProtected on.
+func numbersOf(m *core.Message) [4]uint64 {
+	n := [...]uint64{0, uint64(m.Tokens), uint64(m.Number), 0}
+	if m.Protected {
+		n[0] = 1
+	}
+	if m.Program {
+		n[3] = 1
 	}
 	return n
 }
@@ -107,11 +120,10 @@ func appendMessage(b []byte, m *core.Message) []byte {
 	if !m.Time.IsZero() {
 		b = AppendNumber(b, numMessageTime, uint64(m.Time.UnixMilli()))
 	}
-	if m.Protected {
-		b = AppendNumber(b, numMessageProtected, 1)
-	}
-	if m.Tokens != 0 {
-		b = AppendNumber(b, numMessageTokens, uint64(m.Tokens))
+	for i, v := range numbersOf(m) {
+		if v != 0 {
+			b = AppendNumber(b, protowire.Number(numMessageProtected+i), v)
+		}
 	}
 	return b
 }

@@ -1363,6 +1363,8 @@ type Message struct {
 	TimeMs        *int64                 `protobuf:"varint,5,opt,name=time_ms,json=timeMs,proto3,oneof" json:"time_ms,omitempty"` // when it was written: milliseconds since 1970, UTC
 	Protected     bool                   `protobuf:"varint,6,opt,name=protected,proto3" json:"protected,omitempty"`               // must be kept verbatim
 	Tokens        int64                  `protobuf:"varint,7,opt,name=tokens,proto3" json:"tokens,omitempty"`                     // of the whole message
+	Number        int64                  `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`                     // its place in the conversation as recorded, from 1, by which the agent can recall it (m12); 0 if unknown
+	Program       bool                   `protobuf:"varint,9,opt,name=program,proto3" json:"program,omitempty"`                   // of a user's message: the agent's program wrote it, the user typed nothing of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1444,6 +1446,20 @@ func (x *Message) GetTokens() int64 {
 		return x.Tokens
 	}
 	return 0
+}
+
+func (x *Message) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Message) GetProgram() bool {
+	if x != nil {
+		return x.Program
+	}
+	return false
 }
 
 // A Part is a piece of content. One without a kind has a kind of a later version.
@@ -4121,7 +4137,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x16\n" +
 	"\x06target\x18\x05 \x01(\x03R\x06target\"<\n" +
 	"\bMessages\x120\n" +
-	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xca\x01\n" +
+	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xfc\x01\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
@@ -4129,7 +4145,9 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\x12\x1c\n" +
 	"\atime_ms\x18\x05 \x01(\x03H\x00R\x06timeMs\x88\x01\x01\x12\x1c\n" +
 	"\tprotected\x18\x06 \x01(\bR\tprotected\x12\x16\n" +
-	"\x06tokens\x18\a \x01(\x03R\x06tokensB\n" +
+	"\x06tokens\x18\a \x01(\x03R\x06tokens\x12\x16\n" +
+	"\x06number\x18\b \x01(\x03R\x06number\x12\x18\n" +
+	"\aprogram\x18\t \x01(\bR\aprogramB\n" +
 	"\n" +
 	"\b_time_ms\"\xa9\x02\n" +
 	"\x04Part\x12\x14\n" +

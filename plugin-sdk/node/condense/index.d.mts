@@ -65,6 +65,8 @@ export interface Message {
   time_ms?: number
   protected: boolean
   tokens: number
+  number: number
+  program: boolean
 }
 
 export type Part =
