@@ -254,7 +254,7 @@ func withResults(parts, other []Part) []Part {
 // FromUser reports whether the user typed or showed something in m: it does not only hold tool results, and what the agent's
 // program put there.
 func (r *Request) FromUser(m *Message) bool {
-	return asks(m) && (r.Typed == nil || len(r.Typed(m)) > 0 || slices.ContainsFunc(m.Parts, isMedia))
+	return asks(m) && (r.Typed == nil && !m.Program || r.Typed != nil && len(r.Typed(m)) > 0 || slices.ContainsFunc(m.Parts, isMedia))
 }
 
 // asks reports whether m holds content of the user, not only tool results.

@@ -67,7 +67,7 @@ type Request struct {
 	// NoRecall says that the agent cannot recall hidden or rewritten content by a handle: providers write no handles.
 	NoRecall bool
 	// Typed returns the texts in a message of the user that the user typed, in order, without those that the agent's
-	// program put there; if it is nil, the user typed all of them. It is not known in a plugin.
+	// program put there; if it is nil, as in a plugin, the user typed all of those that are not a [Message.Program]'s.
 	Typed func(m *Message) []string
 	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
 	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.

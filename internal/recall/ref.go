@@ -253,7 +253,7 @@ func sections(m core.Message) []string {
 	if len(m.Parts) == 0 {
 		return nil
 	}
-	text := textOf(m.Parts[0])
+	text, _ := core.CutFrame(textOf(m.Parts[0]))
 	head := extractOf().FindStringSubmatch(text)
 	if head == nil {
 		return nil

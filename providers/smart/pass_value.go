@@ -66,7 +66,7 @@ func chooseLines(ctx context.Context, w *work, c *valueSettings) error {
 	budget, above := w.req.Budget, core.TotalTokens(head)
 	o := value.Options{
 		Room: w.room - above, Words: budget.Room() - above, Limit: budget.Limit - budget.Overhead - above,
-		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
+		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall, Framed: w.req.Host != "",
 	}
 	res, err := value.Shorten(ctx, before, o)
 	// The user's words go last, but a third of the room is left to what the account has of all epochs.
