@@ -97,7 +97,8 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 			att.Reason = "already on target"
 		}
 		return att, nil
-	case tokens > max(req.Budget.Target, min(req.Budget.Target+added, req.Budget.Limit)): // the provider cannot know of the frames
+	// The provider cannot know of the frames.
+	case req.Trigger != TriggerIngest && tokens > max(req.Budget.Target, min(req.Budget.Target+added, req.Budget.Limit)):
 		att.Outcome = OutcomeInsufficient
 		att.Reason = fmt.Sprintf("%s above the target of %s", size.Plural(tokens-req.Budget.Target, "token"), size.Group(req.Budget.Target))
 	default:

@@ -37,8 +37,8 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	job.Learned
-	client bool // the chain asks the client's own model
+	learned job.Learned
+	client  bool // the chain asks the client's own model
 }
 
 // A profileKey identifies resolved values of the configuration.
@@ -73,9 +73,9 @@ func (p *profiles) resolve(c *config.Config, k profileKey, log *slog.Logger) (*r
 	}
 	r := &resolved{Resolved: values}
 	for i := range values.Chain {
-		r.Names = append(r.Names, values.Chain[i].Name)
+		r.learned.Names = append(r.learned.Names, values.Chain[i].Name)
 	}
-	r.Waits = len(values.Chain) > 0 && values.Chain[0].Plugin != "" && !config.IsModule(values.Chain[0].Plugin)
+	r.learned.Waits = len(values.Chain) > 0 && values.Chain[0].Plugin != "" && !config.IsModule(values.Chain[0].Plugin)
 	r.client = r.asksClient()
 	p.all[k] = r
 	return r, nil
