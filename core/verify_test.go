@@ -546,7 +546,8 @@ var ruleTests = []struct {
 }
 
 func TestRules(t *testing.T) {
-	tested := map[string]bool{"no-growth": true, "declared-abilities": true, "only-results": true} // by TestGrowthIsMeasured, TestAbilities and TestIngestRule
+	// By TestGrowthIsMeasured, TestAbilities and TestIngestRule.
+	tested := map[string]bool{"no-growth": true, "declared-abilities": true, "only-results": true}
 	for _, tt := range ruleTests {
 		tested[tt.rule] = true
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {

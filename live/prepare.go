@@ -33,7 +33,8 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 	if r.limits.policy.Threshold > 0 {
 		due = min(due, r.limits.policy.Threshold)
 	}
-	if 100*float64(p.tokens) < cmp.Or(r.s.Epoch.Prepare, early)*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.learned.AsksNot.Load() && !p.asksClient() {
+	soon := 100*float64(p.tokens) >= cmp.Or(r.s.Epoch.Prepare, early)*float64(due)
+	if !soon || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.learned.AsksNot.Load() && !p.asksClient() {
 		return
 	}
 	p.prepare(d, job.Probe, false)

@@ -34,8 +34,8 @@ func (g ingester) Condense(ctx context.Context, req *core.Request) (*core.Result
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("ingest: %w", err)
 		}
-		one := *req
-		one.Messages = slices.Concat(goal, round, []core.Message{{ID: "closing", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}, Tokens: 1}})
+		one, closing := *req, core.Message{ID: "closing", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}, Tokens: 1}
+		one.Messages = slices.Concat(goal, round, []core.Message{closing})
 		one.Trigger, one.Budget = core.TriggerIngest, core.Budget{Window: req.Budget.Window, Limit: req.Tokens() + 1, Target: 1}
 		got, err := g.CondensationProvider.Condense(ctx, one.Clone())
 		if errors.Is(err, core.ErrUnavailable) {
