@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,8 @@ type Turn struct {
 	Profile, Mode string
 	// Trigger says why; empty means [core.TriggerAutomatic]. A program whose request the
 	// model's API refused as too large ([Host.Overflow]) sets [core.TriggerOverflow] and
-	// sends the view again.
+	// sends the view again. With [core.TriggerIngest] the conversation is what that says, and
+	// the providers of the key ingest are asked.
 	Trigger core.Trigger
 	// System is the system prompt and Tools the definitions of the tools, if they are
 	// sent in addition to the messages. They count against the window.
@@ -369,7 +371,11 @@ func (p *plan) note(i int, name, text string) {
 // keepRecalled protects, for this condensation, the texts that the agent recalled in the newest messages, in up to half of the target.
 func (p *plan) keepRecalled(newest int) {
 	const bytesPerToken = 4 // of most texts
-	for _, i := range dialog.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken) {
+	most := p.decision.Budget.Room() / 2 * bytesPerToken
+	if p.decision.Trigger == core.TriggerIngest { // the agent has read none of it
+		most = math.MaxInt
+	}
+	for _, i := range dialog.Fresh(p.view, len(p.view)-newest, most) {
 		p.keep(i, "recalled")
 	}
 }

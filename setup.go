@@ -115,7 +115,7 @@ func (s *setup) prepare(ctx context.Context, k turnKey) []error {
 		return []error{err}
 	}
 	var errs []error
-	for _, c := range set.Chain {
+	for _, c := range set.Providers() {
 		if _, err := s.provider(ctx, c, set.Model.Name); err != nil {
 			errs = append(errs, err)
 		}
@@ -161,7 +161,7 @@ func (s *setup) resolve(k turnKey) (*settings, error) {
 
 // forRequest returns the settings for a turn that has its own window, longest answer or target.
 func (s *settings) forRequest(t Turn) (*settings, error) {
-	if t.Window <= 0 && t.MaxOutput <= 0 && t.Target <= 0 {
+	if t.Window <= 0 && t.MaxOutput <= 0 && t.Target <= 0 && t.Trigger != core.TriggerIngest {
 		return s, nil
 	}
 	r := *s.Resolved
@@ -170,6 +170,9 @@ func (s *settings) forRequest(t Turn) (*settings, error) {
 	}
 	if t.MaxOutput > 0 {
 		r.MaxOutput = t.MaxOutput
+	}
+	if t.Trigger == core.TriggerIngest {
+		r.Chain = r.Ingest
 	}
 	own := &settings{Resolved: &r, rule: r.Rule(), counter: s.counter}
 	if t.Target > 0 {
@@ -243,6 +246,9 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		} else if p.free() {
 			provider = unpaid{provider, c.Plugin != ""}
 		}
+		if p.request.Trigger == core.TriggerIngest {
+			provider = ingesting{provider, p.request}
+		}
 		list = append(list, core.NamedProvider{
 			Name: c.Name, Provider: limited{provider, opened, c.Name, c.Limits}, Timeout: c.Timeout, Abilities: s.abilities(c),
 			Uncut:    c.Strategy != slidingwindow.Name,
@@ -250,7 +256,8 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		})
 	}
 	if n := len(list); n == 0 || list[n-1].Name != Truncation {
-		list = append(list, core.NamedProvider{Name: Truncation, Provider: truncation(), Fallback: n > 0})
+		fallback := n > 0 || p.request.Trigger == core.TriggerIngest
+		list = append(list, core.NamedProvider{Name: Truncation, Provider: truncation(), Fallback: fallback})
 	}
 	event := Event{Profile: p.set.Profile, Mode: p.set.Mode}
 	return core.NewChain(list, &core.ChainOptions{
@@ -266,4 +273,53 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 			s.host.observe(e)
 		},
 	})
+}
+
+// An ingesting provider shortens new tool results. Each of its results says how to get back the whole, and one that is no shorter stays.
+type ingesting struct {
+	core.CondensationProvider
+	came *core.Request // with the results as the tools gave them
+}
+
+// Condense implements [core.CondensationProvider].
+func (g ingesting) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
+	res, err := g.CondensationProvider.Condense(ctx, req)
+	if err != nil || res == nil || len(res.Messages) != len(req.Messages) {
+		return res, err // the check of the rules says what is wrong
+	}
+	out := *res
+	out.Messages = slices.Clone(res.Messages)
+	for i := range out.Messages {
+		is, was := slices.Clone(out.Messages[i].Parts), req.Messages[i].Parts
+		for k := range min(len(is), len(was)) {
+			if r, ok := is[k].(core.ToolResult); ok && !core.EqualParts(is[k:k+1], was[k:k+1]) {
+				if is[k] = marked(r, core.Handle(g.came.Messages[i].Parts[k]), req.NoRecall); req.Counter.Count(is[k]) >= req.Counter.Count(was[k]) {
+					is[k] = was[k]
+				}
+			}
+		}
+		out.Messages[i].Parts = is
+	}
+	return &out, nil
+}
+
+// marked returns a shortened result with the handle of the whole, unless the agent cannot recall.
+func marked(r core.ToolResult, handle string, noRecall bool) core.ToolResult {
+	says := func(p core.Part) bool {
+		t, ok := p.(core.Text)
+		return ok && strings.Contains(string(t), "h:"+handle)
+	}
+	if noRecall || slices.ContainsFunc(r.Content, says) {
+		return r
+	}
+	mark := core.Text("[… shortened; recall h:" + handle + "]")
+	r.Content = slices.Clone(r.Content)
+	if n := len(r.Content) - 1; n >= 0 {
+		if t, ok := r.Content[n].(core.Text); ok {
+			r.Content[n] = t + "\n" + mark
+			return r
+		}
+	}
+	r.Content = append(r.Content, mark)
+	return r
 }

@@ -64,7 +64,7 @@ func (c *Config) Explain(profile, mode string, window int) (*Explanation, error)
 var shownKeys = []string{
 	"profile", "model", "window", "max_output", "auto", "threshold", "buffer", "max_context_tokens",
 	"target", "min_gain", "min_new_tokens", "min_size", "max_messages", "max_tool_results", "max_age", "max_results_share",
-	"keep_first", "keep_users", "keep_calls", "keep_errors", "tokenizer", "chain", "prompt", "originals",
+	"keep_first", "keep_users", "keep_calls", "keep_errors", "tokenizer", "chain", "ingest", "prompt", "originals",
 }
 
 // shown returns the values of r as people read them.
@@ -97,17 +97,20 @@ func (r *Resolved) shown() map[string]string {
 		"max_age": r.text("max_age"), "max_results_share": share,
 		"keep_first": tokens(r.KeepFirst, "none"), "keep_users": tokens(r.KeepUsers, "none"),
 		"keep_calls": strconv.FormatBool(r.KeepCalls), "keep_errors": strconv.FormatBool(r.KeepErrors),
-		"tokenizer": r.Tokenizer, "chain": r.chain(), "prompt": prompt, "originals": r.Originals,
+		"tokenizer": r.Tokenizer, "chain": r.chain(), "ingest": cmp.Or(names(r.Ingest), "none"), "prompt": prompt, "originals": r.Originals,
 	}
 }
 
 // chain lists the providers, with truncation in parentheses if it is only a fallback.
 func (r *Resolved) chain() string {
-	names := plain.Each(r.Chain, func(p Provider) string { return p.Name })
-	if n := len(names); n == 0 || names[n-1] != Truncation {
-		names = append(names, "("+Truncation+")")
+	if n := len(r.Chain); n == 0 || r.Chain[n-1].Name != Truncation {
+		return names(append(slices.Clone(r.Chain), Provider{Name: "(" + Truncation + ")"}))
 	}
-	return strings.Join(names, " → ")
+	return names(r.Chain)
+}
+
+func names(chain []Provider) string {
+	return strings.Join(plain.Each(chain, func(p Provider) string { return p.Name }), " → ")
 }
 
 // formula is the arithmetic of r, in tokens.

@@ -61,6 +61,8 @@ type Resolved struct {
 	Originals string `json:"originals"`
 	// Chain has the providers to try, in order. Truncation always follows and is not listed.
 	Chain []Provider `json:"chain"`
+	// Ingest has the providers that shorten new tool results.
+	Ingest []Provider `json:"ingest,omitempty"`
 	// RooRule reports whether the profile starts from the preset roo.
 	RooRule bool `json:"roo_rule,omitempty"`
 	// Exceptions are the exceptions of the preset. If numbers are Unchecked, a threshold of a profile
@@ -148,13 +150,17 @@ func (c *Config) resolveWindow(profile, mode string, window int) (*Resolved, err
 	if len(errs) > 0 {
 		return nil, errs.sorted()
 	}
-	chain, err := c.providers(r)
+	chain, err := c.providers(r, "chain")
 	if err != nil {
 		return nil, err
 	}
 	r.Chain = c.withAccount(chain)
-	return r, nil
+	r.Ingest, err = c.providers(r, "ingest")
+	return r, err
 }
+
+// Providers returns the providers of Chain and of Ingest.
+func (r *Resolved) Providers() []Provider { return slices.Concat(r.Chain, r.Ingest) }
 
 // accountStrategy is the strategy of the provider that serve.account adds.
 const accountStrategy = "handover"
@@ -285,10 +291,10 @@ func (r *Resolved) ForWindow(window int) *Resolved {
 	return &own
 }
 
-// providers makes the chain of r.
-func (c *Config) providers(r *Resolved) ([]Provider, error) {
+// providers makes the chain that r has under a key.
+func (c *Config) providers(r *Resolved, key string) ([]Provider, error) {
 	chain := []Provider{}
-	names, _ := r.found["chain"].value.([]any)
+	names, _ := r.found[key].value.([]any)
 	for _, v := range names {
 		name, _ := v.(string)
 		p, err := c.Provider(name)
@@ -377,7 +383,7 @@ type Override struct {
 	MaxOutput int // tokens
 	Tokenizer string
 	Originals string     // [OriginalsNone] or [OriginalsParts]
-	Chain     []Provider // empty but not nil means truncation only
+	Chain     []Provider // empty but not nil means truncation only; then nothing shortens new results
 }
 
 // Override returns a configuration that resolves as c does, except for the values of o, which
@@ -396,7 +402,7 @@ func (o *Override) apply(r *Resolved) {
 	r.Tokenizer = cmp.Or(o.Tokenizer, r.Tokenizer)
 	r.Originals = cmp.Or(o.Originals, r.Originals)
 	if o.Chain != nil {
-		r.Chain = slices.Clone(o.Chain)
+		r.Chain, r.Ingest = slices.Clone(o.Chain), nil
 	}
 }
 

@@ -44,11 +44,12 @@ type Values struct {
 
 // Tuning are the values that the top level, a profile and a mode may set. Percentages are 0 to
 // 100, of the context window; MinGain is of the tokens that can be removed. Chain is nil to
-// inherit; empty is truncation only.
+// inherit; empty is truncation only. So is Ingest; empty is none.
 type Tuning struct {
 	Auto             *bool    `json:"auto,omitempty" default:"true" example:"true" less:"false" doc:"Condense without a request. With false, the threshold and the caps are ignored, and no language model and no plugin is used; a conversation that exceeds the limit is still condensed, by providers that cost nothing."`
 	Threshold        *float64 `json:"threshold,omitempty" unit:"percent" min:"5" max:"100" default:"80" rule:"inherits soft" example:"80" less:"more" doc:"Percent of the context window at which to condense. For a number of tokens use max_context_tokens."`
 	Chain            []string `json:"chain,omitzero" default:"[]" refers:"provider" example:"[lossless, summary]" doc:"Providers to try, in this order. Truncation follows the last one and acts above the limit only; named as the last one, it acts at the threshold too, as it does alone: [truncation] or []. A declared provider with the name of the default one replaces it."`
+	Ingest           []string `json:"ingest,omitzero" default:"[]" refers:"provider" example:"[logs]" doc:"Providers that shorten new tool results before they are first sent, in this order. The built-in one, serve.ingest, follows. They may change nothing else, and each request of a gateway waits for them, up to serve.deadline; condense hook asks them too."`
 	Target           *float64 `json:"target,omitempty" unit:"percent" max:"99" default:"0" rule:"inherits" example:"40" doc:"Percent of the context window that a condensation should not exceed. 0 chooses the middle between the fixed tokens and the trigger. Must be below the threshold; if the limit or a cap triggers earlier, the target moves below that."`
 	Buffer           *float64 `json:"buffer,omitempty" unit:"percent" max:"90" default:"10" rule:"inherits fraction" example:"10" less:"fewer" doc:"Percent of the context window to keep free, because counting is never exact. A number below 1 is a fraction: 0.1 is 10 %."`
 	MaxContextTokens *Amount  `json:"max_context_tokens,omitempty" unit:"amount" default:"0" rule:"inherits" example:"150k" doc:"Condense above this number of tokens, whatever the percentage. 0 is no cap."`

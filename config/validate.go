@@ -33,6 +33,7 @@ type validator struct {
 // tuned checks the section of a profile or mode at p, and the profile that it names under a key.
 func (v *validator) tuned(p tree.Path, t *Tuning, key, profile string) {
 	v.chain(p.With("chain"), t.Chain)
+	v.chain(p.With("ingest"), t.Ingest)
 	v.tokenizer(p.With("tokenizer"), t.Tokenizer)
 	if profile != "" {
 		v.profile(p.With(key), profile)
@@ -44,6 +45,7 @@ func (v *validator) validate() {
 	v.names, v.sound, v.exact, v.faults = setOf(c.chainNames()...), map[string]bool{}, map[string]bool{}, map[string]bool{}
 	v.defaultProfile()
 	v.chain(tree.Path{"chain"}, c.values.Chain)
+	v.chain(tree.Path{"ingest"}, c.values.Ingest)
 	v.tokenizer(tree.Path{"tokenizer"}, c.values.Tokenizer)
 	for _, name := range c.Profiles() {
 		profile := c.values.Profiles[name]
@@ -201,12 +203,12 @@ func (v *validator) tokenizer(p tree.Path, name *string) {
 }
 
 func (v *validator) providers() {
-	used := setOf(v.c.values.Chain...)
+	used := setOf(slices.Concat(v.c.values.Chain, v.c.values.Ingest)...)
 	for _, p := range v.c.values.Profiles {
-		maps.Copy(used, setOf(p.Chain...))
+		maps.Copy(used, setOf(slices.Concat(p.Chain, p.Ingest)...))
 	}
 	for _, m := range v.c.values.Modes {
-		maps.Copy(used, setOf(m.Chain...))
+		maps.Copy(used, setOf(slices.Concat(m.Chain, m.Ingest)...))
 	}
 	var idle []tree.Path
 	for _, name := range v.c.Providers() {

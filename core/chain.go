@@ -112,8 +112,8 @@ type ChainResult struct {
 // Run asks the providers in order. The first valid result that is on target ends the search. A valid result that
 // saves something, but not enough, is the input of the next provider. If a provider fails, panics, hangs or breaks a
 // rule, the next one is asked with the conversation as it was before. A fallback provider is skipped once the
-// conversation is within the limit. If all together are not enough, the last provider is asked again, with the
-// original messages.
+// conversation is within the limit. New results have no target: every provider is asked. If all together are not
+// enough, the last provider is asked again, with the original messages.
 //
 // The error wraps [ErrInvalidRequest] if the request is wrong, ctx.Err() if ctx ended, and
 // is an [*ExhaustedError] if the best result is still above the limit. Run does not modify
@@ -213,7 +213,7 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 			out.Messages, out.TokensAfter, out.Provider, out.States, out.Later = req.Messages, out.TokensBefore, "", nil, att.Reason
 			stacked = false
 		}
-		onTarget = att.Outcome == OutcomeApplied || out.Later != ""
+		onTarget = att.Outcome == OutcomeApplied && req.Trigger != TriggerIngest || out.Later != ""
 	}
 	return out, stacked, nil
 }

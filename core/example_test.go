@@ -79,6 +79,47 @@ func ExampleVerify() {
 	// first: keep-protected by m4
 }
 
+// A provider for the key ingest of a configuration shortens new results before the model sees them: of the output of tests, this one
+// keeps the failures.
+func ExampleProviderFunc_ingest() {
+	failures := core.ProviderFunc(func(_ context.Context, req *core.Request) (*core.Result, error) {
+		if req.Trigger != core.TriggerIngest {
+			return nil, core.ErrUnavailable // the next provider is asked
+		}
+		messages := req.Clone().Messages
+		for _, m := range messages {
+			for _, part := range m.Parts {
+				result, ok := part.(core.ToolResult)
+				if !ok || m.Protected {
+					continue
+				}
+				for k, c := range result.Content {
+					if text, ok := c.(core.Text); ok && strings.Contains(string(text), "--- FAIL") {
+						kept := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "--- PASS") })
+						result.Content[k] = core.Text(strings.Join(kept, "\n"))
+					}
+				}
+			}
+		}
+		return &core.Result{Messages: messages}, nil
+	})
+	req := coretest.Request(coretest.Conversation(
+		coretest.User(core.Text("Mend the tests.")),
+		coretest.Assistant(coretest.Call("c1")),
+		coretest.User(coretest.Result("c1", "--- PASS: TestA\n--- FAIL: TestB\n    b.go:7: got 3, want 4\n--- PASS: TestC\nFAIL")),
+		coretest.Assistant(core.Text(".")),
+	), 0)
+	req.Trigger = core.TriggerIngest
+	res, err := failures(context.Background(), req)
+	fmt.Println(err, core.Verify(req, res))
+	fmt.Println(res.Messages[2].Parts[0].(core.ToolResult).Content[0])
+	// Output:
+	// <nil> <nil>
+	// --- FAIL: TestB
+	//     b.go:7: got 3, want 4
+	// FAIL
+}
+
 // The second candidate is asked because the first fails.
 func ExampleChain() {
 	fails := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) { return nil, errors.New("out of order") })

@@ -35,6 +35,7 @@ func (v *verifier) verify(res *Result) error {
 	}
 	v.locate()
 	v.abilities(res.Usage)
+	v.ingested()
 	v.identity()
 	v.request()
 	v.protected()
@@ -161,6 +162,31 @@ func (v *verifier) newcomer(i int) {
 	}
 }
 
+// ingested checks that nothing but the content of results has changed, if the model has read nothing of it.
+func (v *verifier) ingested() {
+	if v.req.Trigger != TriggerIngest {
+		return
+	}
+	same := func(is, was Part) bool {
+		a, result := is.(ToolResult)
+		if b, ok := was.(ToolResult); ok && result {
+			a.Content = b.Content
+			return EqualParts([]Part{a}, []Part{b})
+		}
+		return EqualParts([]Part{is}, []Part{was})
+	}
+	for i := range v.out {
+		if j := v.from[i]; j < 0 {
+			v.fault(ruleResults, "", "new message %d is inserted", i)
+		} else if m := &v.req.Messages[j]; !v.same[i] && !slices.EqualFunc(v.out[i].Parts, m.Parts, same) {
+			v.fault(ruleResults, m.ID, "more than the content of results is changed")
+		}
+	}
+	if j := slices.Index(v.kept, -1); j >= 0 {
+		v.fault(ruleResults, v.req.Messages[j].ID, "is hidden")
+	}
+}
+
 func (v *verifier) protected() {
 	for j := range v.req.Messages {
 		o := &v.req.Messages[j]
@@ -242,6 +268,7 @@ const (
 	ruleReasoning = "keep-reasoning"
 	ruleFirst     = "first-role"
 	ruleGrowth    = "no-growth"
+	ruleResults   = "only-results"
 	ruleAbilities = "declared-abilities"
 )
 

@@ -546,7 +546,8 @@ var ruleTests = []struct {
 }
 
 func TestRules(t *testing.T) {
-	tested := map[string]bool{"no-growth": true, "declared-abilities": true} // by TestGrowthIsMeasured and TestAbilities
+	// By TestGrowthIsMeasured, TestAbilities and TestIngestRule.
+	tested := map[string]bool{"no-growth": true, "declared-abilities": true, "only-results": true}
 	for _, tt := range ruleTests {
 		tested[tt.rule] = true
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
@@ -686,6 +687,39 @@ func TestViolationSaysWhereAndWhat(t *testing.T) {
 		}
 		if err := core.Verify(req, res); err == nil || err.Error() != tt.want {
 			t.Errorf("got  %v\nwant %s", err, tt.want)
+		}
+	}
+}
+
+// TestIngestRule: of new tool results, only the content of results changes. Any other request allows all of that.
+func TestIngestRule(t *testing.T) {
+	goal, closing := user("goal", hi), assistant("closing", hi)
+	round := messages{goal, assistant("calls", hi, call("a"), call("b")), user("results", result("a", hi), result("b", hi), core.Text("a reminder")), closing}
+	with := func(i int, parts ...core.Part) messages {
+		all := slices.Clone(round)
+		all[i].Parts = parts
+		return all
+	}
+	for name, tt := range map[string]struct {
+		answer messages
+		want   string
+	}{
+		"unchanged":              {round, ""},
+		"a result":               {with(2, result("a", note), result("b", hi), core.Text("a reminder")), ""},
+		"both results":           {with(2, result("a", note), result("b", note), core.Text("a reminder")), ""},
+		"the text beside it":     {with(2, result("a", hi), result("b", hi), note), "only-results"},
+		"what the model said":    {with(1, note, call("a"), call("b")), "only-results"},
+		"the user's words":       {with(0, note), "only-results"},
+		"the round hidden":       {messages{goal, closing}, "only-results"},
+		"a message of its own":   {append(slices.Clone(round), summary(note)), "only-results"},
+		"the arguments of calls": {with(1, hi, core.ToolCall{ID: "a", Name: call("a").Name, Args: `{"x":1}`}, call("b")), "only-results"},
+	} {
+		req := &core.Request{Messages: round, Trigger: core.TriggerIngest}
+		if got := rulesIn(t, core.Verify(req, &core.Result{Messages: tt.answer})); got != tt.want {
+			t.Errorf("%s: broke %q, want %q", name, got, tt.want)
+		}
+		if req.Trigger = core.TriggerManual; core.Verify(req, &core.Result{Messages: tt.answer}) != nil {
+			t.Errorf("%s: invalid in another request", name)
 		}
 	}
 }

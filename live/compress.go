@@ -269,7 +269,7 @@ func (q *question) apply(r *request) {
 		if due := cmp.Or(r.limits.policy.Threshold, r.limits.policy.Limit); q.ratio > 0 {
 			r.limits.policy.Target = 100 * q.ratio * float64(due) / float64(max(1, r.limits.policy.Window))
 		}
-		s.Ingest.Off = s.Ingest.Off || q.recent > 0
+		s.Ingest.whole = q.recent > 0
 		r.s = &s
 	}
 	r.from.session = q.session

@@ -23,7 +23,7 @@ import (
 // alone runs a gateway until it is killed: this program as another process.
 func alone(vendor, store string) {
 	err := func() error {
-		h, err := condense.Open(context.Background(), withWindow(window))
+		h, err := condense.Open(context.Background(), ingestOf(os.Getenv("CONDENSE_LIVE_INGEST")))
 		if err != nil {
 			return err
 		}

@@ -37,8 +37,8 @@ type limits struct {
 // Resolved holds the values of a profile and mode.
 type resolved struct {
 	*config.Resolved
-	job.Learned
-	client bool // the chain asks the client's own model
+	learned job.Learned
+	client  bool // the chain asks the client's own model
 }
 
 // A profileKey identifies resolved values of the configuration.
@@ -72,8 +72,8 @@ func (p *profiles) resolve(c *config.Config, k profileKey, log *slog.Logger) (*r
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
-	r.Names = append(r.Names, plain.Each(values.Chain, func(x config.Provider) string { return x.Name })...)
-	r.Waits = len(values.Chain) > 0 && values.Chain[0].Plugin != "" && !config.IsModule(values.Chain[0].Plugin)
+	r.learned.Names = plain.Each(values.Chain, func(x config.Provider) string { return x.Name })
+	r.learned.Waits = len(values.Chain) > 0 && values.Chain[0].Plugin != "" && !config.IsModule(values.Chain[0].Plugin)
 	r.client = r.asksClient()
 	p.all[k] = r
 	return r, nil

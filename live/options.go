@@ -190,13 +190,15 @@ type Rule struct {
 	Profile, Mode string
 }
 
-// Ingest configures the treatment of new tool results. The zero value makes only lossless changes.
+// Ingest configures the treatment of new tool results, after the providers of the configuration's key ingest. The zero value makes only
+// lossless changes.
 type Ingest struct {
-	// Off forwards tool results as they came.
+	// Off makes no lossless changes.
 	Off bool
 	// MaxResult is the most tokens that a result may have; 0 means no limit. Longer ones are shortened according to
 	// their type and get a handle, so the agent needs a way to recall the rest.
 	MaxResult int
+	whole     bool // a call of /v1/compress wants its newest messages unchanged
 }
 
 // EpochOptions say when the history is condensed other than by the limits of the profile, and

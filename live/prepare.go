@@ -33,7 +33,8 @@ func (p *plan) prepareEarly(d epoch.Decision) {
 	if r.limits.policy.Threshold > 0 {
 		due = min(due, r.limits.policy.Threshold)
 	}
-	if 100*float64(p.tokens) < cmp.Or(r.s.Epoch.Prepare, early)*float64(due) || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.AsksNot.Load() && !p.asksClient() {
+	soon := 100*float64(p.tokens) >= cmp.Or(r.s.Epoch.Prepare, early)*float64(due)
+	if !soon || d.Wait == epoch.ForTurn || p.tokens < r.lease.TriedAt() || r.limits.resolved.learned.AsksNot.Load() && !p.asksClient() {
 		return
 	}
 	p.prepare(d, job.Probe, false)
@@ -103,7 +104,7 @@ func (r *request) awaitPrepared(ctx context.Context) {
 	if ended == nil {
 		return
 	}
-	if !r.limits.resolved.Asks.Load() || r.s.Account != AccountOff {
+	if !r.limits.resolved.learned.Asks.Load() || r.s.Account != AccountOff {
 		abandon()
 		return
 	}
@@ -130,7 +131,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
 		Owner: job.Owner{
-			Tenant: r.tenant(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.Learned,
+			Tenant: r.tenant(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.learned,
 			MayAsk: r.mayAsk,
 		},
 	}
@@ -244,21 +245,46 @@ func (r *request) tries() func(*condense.Report) {
 }
 
 // ingest shortens tool results that were never sent. The shortened form depends only on the result's round of tools
-// and on the user's newest message before it, so it is the same after a restart.
+// and on the user's newest message before it, so it is the same after a restart. That of a user's own provider may not be, so the
+// state is stored before the request is sent, shortened or not.
 func (p *plan) ingest(ctx context.Context) error {
-	o := p.req.s.Ingest
+	r, o := p.req, p.req.s.Ingest
 	if p.handles && o.MaxResult == 0 {
-		o.MaxResult = p.req.s.Recall.MaxResult
+		o.MaxResult = r.s.Recall.MaxResult
 	}
-	if o.Off && o.MaxResult == 0 {
+	builtin, own := !o.Off || o.MaxResult > 0, len(r.limits.resolved.Ingest) > 0
+	if o.whole || !builtin && !own {
 		return nil
 	}
-	var shortened [][]byte
-	from := wire.OpenRound(p.req.parsed.Messages)
-	short := sync.OnceValues(func() ([][]byte, error) { return p.req.shorten(ctx, from, o) })
+	var shortened, between [][]byte
+	from := wire.OpenRound(r.parsed.Messages)
+	short := sync.OnceValues(func() (after [][]byte, err error) {
+		whole := r.round(from)
+		after = whole
+		if own {
+			p.durable = true
+			if after, err = r.shorten(ctx, r.g.host, whole, p.state.Family); err != nil {
+				return nil, err
+			}
+			between = slices.DeleteFunc(slices.Clone(after), func(raw []byte) bool {
+				return slices.ContainsFunc(whole, func(w []byte) bool { return bytes.Equal(w, raw) })
+			})
+		}
+		if builtin {
+			host, err := r.g.ingesters.get(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			if after, err = r.shorten(ctx, host, after, ""); err != nil {
+				return nil, err
+			}
+		}
+		return after[len(whole)-1-len(r.parsed.Messages[from:]) : len(whole)-1], nil // without the user's message and the closing answer
+	})
 	var errs error
-	p.state.Shorten(p.req.parsed, p.req.rolling, func(i int) []byte {
-		if i < from || len(p.req.parsed.Messages[i].Results) == 0 {
+	p.state.Shorten(r.parsed, r.rolling, func(i int) []byte {
+		m := &r.parsed.Messages[i]
+		if i < from || len(m.Results) == 0 {
 			return nil
 		}
 		all, err := short()
@@ -266,48 +292,54 @@ func (p *plan) ingest(ctx context.Context) error {
 			errs = err
 			return nil
 		}
-		if raw := all[i-from]; raw != nil && !p.req.isProtected(p.req.parsed.Messages[i].Raw) {
-			p.ingested++
-			shortened = append(shortened, raw)
-			return raw
+		raw := all[i-from]
+		if len(raw) >= len(m.Raw) || r.isProtected(m.Raw) {
+			return nil
 		}
-		return nil
+		p.ingested++
+		shortened = append(shortened, raw)
+		return raw
 	})
 	if errs != nil || !p.handles || len(shortened) == 0 {
 		return errs
 	}
-	return p.keepRound(from, shortened)
+	return p.keepRound(from, shortened, between)
 }
 
-// shorten returns the shorter forms of the messages from an index on; nil for messages that have none.
-func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, error) {
-	host, err := r.g.ingesters.get(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	round := r.parsed.Messages[from:]
-	api := wire.Of(r.parsed.API)
-	raw := append(messages.Raw(round), rawjson.Append(nil, api.Said, ".")) // completes the round: the last request is never changed
-	// The user's last message shows why the results are read.
-	asked := 0
+// round returns the messages from an index on for a provider that shortens their results: after the user's last message,
+// which shows why the results are read, and before an answer, because the last request is never changed.
+func (r *request) round(from int) [][]byte {
+	raw := append(messages.Raw(r.parsed.Messages[from:]), rawjson.Append(nil, wire.Of(r.parsed.API).Said, "."))
 	for _, m := range slices.Backward(r.parsed.Messages[:from]) {
 		if m.Role == "user" && m.Typed && len(m.Results) == 0 {
-			raw, asked = slices.Insert(raw, 0, m.Raw), 1
-			break
+			return slices.Insert(raw, 0, m.Raw)
 		}
 	}
+	return raw
+}
+
+// shorten returns the messages of a round with shorter results, as a host makes them: the gateway's own, for a conversation of that name,
+// with the providers of the configuration, or one of the built-in passes. A provider that fails changes nothing, and is counted.
+func (r *request) shorten(ctx context.Context, host *condense.Host, raw [][]byte, conversation string) ([][]byte, error) {
 	doc, err := messages.Read(r.parsed.API, raw)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.s.Bounds.Deadline)
+	limited, cancel := context.WithTimeout(ctx, r.s.Bounds.Deadline)
 	defer cancel()
 	turn := ingest.Turn()
-	turn.NoRecall = !r.handles
-	report, err := host.Manage(ctx, condense.ResumeConversation(doc.Journal), turn)
-	short := make([][]byte, len(round))
+	turn.NoRecall, turn.API, turn.Conversation = !r.handles, r.holds(), conversation
+	if host == r.g.host {
+		turn.Profile, turn.Mode, turn.Dir = r.limits.profile, r.limits.mode, r.s.folder(r.parsed)
+	}
+	report, err := host.Manage(limited, condense.ResumeConversation(doc.Journal), turn)
+	if host == r.g.host && report != nil && ctx.Err() == nil {
+		if r.tries()(report); len(report.Attempts) > 0 {
+			err = nil
+		}
+	}
 	if err != nil || !report.Acted {
-		return short, err
+		return raw, err
 	}
 	out, err := messages.Write(r.parsed.API, doc, true)
 	if err != nil {
@@ -320,9 +352,10 @@ func (r *request) shorten(ctx context.Context, from int, o Ingest) ([][]byte, er
 	if len(after) != len(raw) {
 		return nil, fmt.Errorf("ingest: %d messages became %d", len(raw), len(after))
 	}
+	short := make([][]byte, len(raw))
 	for i := range short {
-		if now := after[asked+i]; len(round[i].Results) > 0 && len(now) < len(raw[asked+i]) {
-			short[i] = now
+		if short[i] = raw[i]; len(after[i]) < len(raw[i]) {
+			short[i] = after[i]
 		}
 	}
 	return short, nil

@@ -127,8 +127,9 @@ func (p *plan) keep(ctx context.Context, next *lineage.State, sent [][]byte) (*s
 }
 
 // keepRound prepares the change that stores the messages from index from on: a round of tools whose results shortened replaces.
-func (p *plan) keepRound(from int, shortened [][]byte) error {
-	c := library.Change{API: p.req.parsed.API, Own: p.req.unmarked(from)}
+// A handle may lead to a message that stood between the two.
+func (p *plan) keepRound(from int, shortened, between [][]byte) error {
+	c := library.Change{API: p.req.parsed.API, Own: p.req.unmarked(from), Sent: between}
 	k, err := c.Round(shortened)
 	if err != nil || k == nil {
 		return err

@@ -93,7 +93,7 @@ func failedRules(err error) map[string]bool {
 }
 
 func TestEveryRuleIsBrokenByAProvider(t *testing.T) {
-	broken := map[string]bool{}
+	broken := map[string]bool{"only-results": true} // by TestIngest
 	names := map[string]bool{}
 	for _, m := range misbehaving.All(nil) {
 		if names[m.Name] {

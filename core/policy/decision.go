@@ -224,8 +224,8 @@ func (e *FloorError) Unwrap() error { return ErrFloorExceedsWindow }
 // Decide decides whether to condense a conversation of this size now. Call it once before
 // every request to the model ([core.TriggerAutomatic]), when the user asks for a condensation
 // ([core.TriggerManual]), and when the model's API has refused the conversation as too large
-// ([core.TriggerOverflow]). An unknown trigger counts as automatic. Decide does not panic for
-// any numbers.
+// ([core.TriggerOverflow]); new tool results always are ([core.TriggerIngest]). An unknown
+// trigger counts as automatic. Decide does not panic for any numbers.
 func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
 	used := size.Used()
 	share := float64(100*float64(used)) / float64(r.Window)
@@ -242,7 +242,9 @@ func (r Rule) Decide(size Size, s State, trigger core.Trigger) Decision {
 	if d.Budget, wish = r.budget(size, trigger); wish != d.Budget.Target {
 		d.TargetWanted = wish
 	}
-	d.Reason = r.reason(&d, s, share >= r.Threshold)
+	if d.Reason = r.reason(&d, s, share >= r.Threshold); trigger == core.TriggerIngest { // there is no size to aim at
+		d.Reason, d.MinGain, d.TargetWanted, d.Budget.Target = ReasonManual, 1, 0, 1
+	}
 	d.Act = d.Reason.Acts()
 	return d
 }

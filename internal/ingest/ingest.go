@@ -64,15 +64,15 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	const name = "ingest"
 	none := 0.0
 	values := config.Values{Providers: map[string]config.ProviderValues{name: {Strategy: "smart", Settings: settings}}}
-	values.Chain, values.MinGain = []string{name}, &none
+	values.Chain, values.Ingest, values.MinGain = []string{name}, []string{name}, &none
 	if o.Tokenizer != "" {
 		values.Tokenizer = &o.Tokenizer
 	}
 	return condense.Open(ctx, &condense.Options{Values: &values})
 }
 
-// Turn returns the turn with which such a host shortens every result. The last message of a conversation is never
+// Turn returns the turn with which a host shortens every result. The last message of a conversation is never
 // changed, so an answer of the model has to follow the results.
 func Turn() condense.Turn {
-	return condense.Turn{Trigger: core.TriggerManual, Window: 10_000_000, Target: 1}
+	return condense.Turn{Trigger: core.TriggerIngest, Window: 10_000_000}
 }

@@ -244,7 +244,7 @@ func (x *play) ingest(ctx context.Context, from, to int) ([]core.Message, []bool
 	closing := core.Message{ID: "closing", Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}, Tokens: 1}
 	const window = 10_000_000
 	out, err := chain.Run(ctx, &core.Request{
-		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerManual, Typed: dialog.Typed, Counter: x.game.counter,
+		Messages: append(slices.Clip(slices.Clone(added)), closing), Trigger: core.TriggerIngest, Typed: dialog.Typed, Counter: x.game.counter,
 		Budget: core.Budget{Window: window, Limit: window, Target: 1},
 	})
 	if ctx.Err() != nil {

@@ -52,6 +52,8 @@ type Card struct {
 	// Readers has the answers of readers, if they were asked.
 	Readers *lab.ReaderReport `json:"readers,omitempty"`
 	Spent   string            `json:"-"` // what their models did and cost, in words
+
+	ingest bool // it is asked to shorten new results
 }
 
 // A Conformance is the result of the conformance suite.
@@ -168,7 +170,11 @@ func (c *Card) rivals() (names []string) {
 	if c.Before != "" {
 		return []string{c.Before}
 	}
-	for _, b := range rivals {
+	against := rivals
+	if c.ingest {
+		against = shortens()
+	}
+	for _, b := range against {
 		names = append(names, b.name)
 	}
 	return names
@@ -284,7 +290,7 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 		return verdictBreaks, c.Conformance.Stopped
 	case r.Acted == 0:
 		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations above the target; what was saved, the rest of the chain saved", r.Due)
-	case own != nil && own.Mean < minOwn && c.Before == "":
+	case own != nil && own.Mean < minOwn && c.Before == "" && !c.ingest:
 		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
 	case r.Truncated == r.Acted:
 		return verdictTruncates, fmt.Sprintf("each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/model"
@@ -26,10 +28,15 @@ const (
 	itself = "plugin" // in a chain
 )
 
-// rivals are the strategies to compare with.
-var rivals = []struct{ name, strategy, settings string }{
-	{"smart/balanced", "smart", `{"preset":"balanced"}`},
-	{"slidingwindow", "slidingwindow", `{}`},
+// A rival is a strategy to compare with.
+type rival struct{ name, strategy, settings string }
+
+var rivals = []rival{{"smart/balanced", "smart", `{"preset":"balanced"}`}, {"slidingwindow", "slidingwindow", `{}`}}
+
+// shortens returns the rivals of a provider that shortens new results: a gateway's own passes for agents that can recall.
+func shortens() []rival {
+	settings, _ := ingest.Settings(ingest.Options{Lossless: true, MaxResult: config.Default().Serve().Recall.MaxResult}) // cannot fail
+	return []rival{{"serve.ingest", "smart", string(settings)}}
 }
 
 // callTimeout limits a call on a recorded session, which has some 100,000 tokens.
@@ -42,7 +49,7 @@ var Options = lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1}
 // plugin before the rest, by itself, and the rest alone.
 func (w *Watch) Strategies(ctx context.Context, all *registry.Registry) (list, asked []lab.Strategy, err error) {
 	if w.Rest != nil {
-		first := core.NamedProvider{Name: itself, Provider: w, Timeout: callTimeout}
+		first := core.NamedProvider{Name: itself, Provider: w.subject(w), Timeout: callTimeout}
 		with := lab.Strategy{Name: inChain, Truncation: w.Rest.Truncation, Chain: append([]core.NamedProvider{first}, w.Rest.Chain...)}
 		return []lab.Strategy{with, {Name: byItself, Chain: with.Chain[:1:1]}, *w.Rest}, []lab.Strategy{with, *w.Rest}, nil
 	}
@@ -64,19 +71,32 @@ func (w *Watch) Strategies(ctx context.Context, all *registry.Registry) (list, a
 		}}
 	}
 	list = []lab.Strategy{
-		chained(inChain, w),
-		{Name: byItself, Chain: []core.NamedProvider{{Name: itself, Provider: w, Timeout: callTimeout}}},
+		chained(inChain, w.subject(w)),
+		{Name: byItself, Chain: []core.NamedProvider{{Name: itself, Provider: w.subject(w), Timeout: callTimeout}}},
 	}
-	for _, b := range rivals {
+	against := rivals
+	if w.Ingest {
+		against = shortens()
+	}
+	for _, b := range against {
 		p, err := open(b.strategy, b.settings)
 		if err != nil {
 			return nil, nil, err
 		}
+		p = w.subject(p)
 		atSize := chained(b.name+atItsSize, p)
 		atSize.SizeOf = byItself
 		list = append(list, chained(b.name, p), atSize)
 	}
 	return list, slices.DeleteFunc(slices.Clone(list), func(s lab.Strategy) bool { return s.Name == byItself || s.SizeOf != "" }), nil
+}
+
+// subject returns p as it is asked in the judgement: for whole conversations, or for each round of results.
+func (w *Watch) subject(p core.CondensationProvider) core.CondensationProvider {
+	if w.Ingest {
+		return coretest.Ingest(p)
+	}
+	return p
 }
 
 // A Plugin is a plugin as package plugins opens it.
@@ -89,6 +109,8 @@ type Plugin interface {
 // A Watch is the plugin with a record of its calls.
 type Watch struct {
 	Plugin Plugin
+	// Ingest judges how it shortens new results.
+	Ingest bool
 	// Rest is a chain in use: the plugin is judged as the first link of it, next to it alone. Optional.
 	Rest *lab.Strategy
 	// Answers answers what the plugin asks models on recorded sessions. Nil is a stand-in, as in the conformance suite.
@@ -172,10 +194,11 @@ type call struct {
 // Run examines the plugin that a card names, measures it on recorded sessions, and gives the verdict, without floors. The error is of the
 // run: whatever the plugin does is on the card.
 func (c *Card) Run(ctx context.Context, w *Watch, items []lab.Item, list []lab.Strategy, opts *lab.Options) error {
-	report := coretest.Examine(ctx, w.Plugin)
+	report := coretest.Examine(ctx, w.subject(w.Plugin))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	c.ingest = w.Ingest
 	c.conform(report)
 	w.mu.Lock()
 	w.recorded = true

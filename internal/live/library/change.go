@@ -111,7 +111,7 @@ func (c *Change) Epoch(next *lineage.State) (*store.Kept, error) {
 	return k, nil
 }
 
-// Round collects the originals of the client's messages that shortened replaces; nil if these have no handles.
+// Round collects the originals of the client's messages that shortened replaces, and those of Sent; nil if these have no handles.
 func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
 	promised, err := Promises(c.API, shortened)
 	if err != nil || len(promised) == 0 {
@@ -120,6 +120,9 @@ func (c *Change) Round(shortened [][]byte) (*store.Kept, error) {
 	k := &store.Kept{}
 	for _, raw := range c.Own {
 		k.Originals = append(k.Originals, store.Original{Kind: fromLater, Data: raw})
+	}
+	for _, raw := range c.Sent {
+		k.Originals = append(k.Originals, store.Original{Kind: fromEpoch, Data: wire.Unmark(raw)})
 	}
 	m, err := remember(c.API, k.Originals)
 	if err != nil {

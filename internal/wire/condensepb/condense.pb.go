@@ -797,7 +797,7 @@ type Start struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	MessageCount int64                  `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
 	Budget       *Budget                `protobuf:"bytes,2,opt,name=budget,proto3" json:"budget,omitempty"`
-	Trigger      string                 `protobuf:"bytes,3,opt,name=trigger,proto3" json:"trigger,omitempty"` // automatic, manual, overflow
+	Trigger      string                 `protobuf:"bytes,3,opt,name=trigger,proto3" json:"trigger,omitempty"` // automatic, manual, overflow, ingest
 	Profile      string                 `protobuf:"bytes,4,opt,name=profile,proto3" json:"profile,omitempty"` // names of the configuration in force; may be empty
 	Mode         string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	System       []byte                 `protobuf:"bytes,6,opt,name=system,proto3" json:"system,omitempty"`                        // the system prompt, if it is separate from the messages

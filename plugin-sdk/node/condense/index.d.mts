@@ -135,7 +135,7 @@ export interface Price { input: number; output: number; cache_read: number; cach
 export interface Start {
   message_count: number
   budget: { window: number; reserve: number; overhead: number; limit: number; target: number }
-  trigger: 'automatic' | 'manual' | 'overflow'
+  trigger: 'automatic' | 'manual' | 'overflow' | 'ingest'
   profile: string
   mode: string
   system: Buffer

@@ -63,7 +63,7 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 		if err != nil {
 			return err
 		}
-		for _, p := range r.Chain {
+		for _, p := range r.Providers() {
 			s, err := k.Registry.Get(p.Strategy)
 			id := p.Name + "\x00" + r.Model.Name
 			if err != nil || seen[id] {
@@ -141,7 +141,7 @@ func (k *Checker) read(c *config.Config) {
 func (k *Checker) Readers(c *config.Config, r *config.Resolved) []Reader {
 	k.read(c)
 	var readers []Reader
-	for _, p := range r.Chain {
+	for _, p := range r.Providers() {
 		add := func(reader resolver.Reader) { readers = append(readers, Reader{p.Name, p.Strategy, reader}) }
 		if p.Withheld != "" {
 			add(resolver.Reader{Skipped: p.Withheld})

@@ -137,7 +137,7 @@ func showPlace(a *cli.App, c *config.Config, at cli.Place, asJSON bool) error {
 	for _, v := range e.Values {
 		t.Row(v.Key, v.Value)
 	}
-	for _, p := range e.Resolved.Chain {
+	for _, p := range e.Resolved.Providers() {
 		t.Row("provider "+p.Name, fmt.Sprintf("%s, %v", providerLine(&p), p.Origin))
 	}
 	for _, reader := range a.Readers(c, e.Resolved) {

@@ -123,7 +123,7 @@ func valuesAt(a *cli.App, c *config.Config, at cli.Place) []config.Explained {
 		return nil
 	}
 	values := slices.Clone(e.Values)
-	for _, p := range e.Resolved.Chain {
+	for _, p := range e.Resolved.Providers() {
 		values = append(values, config.Explained{Key: "provider " + p.Name, Value: providerLine(&p)})
 	}
 	for _, r := range a.Readers(c, e.Resolved) {

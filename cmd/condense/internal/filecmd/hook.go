@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/hook"
 	"github.com/condensehq/condense/config"
@@ -30,7 +31,7 @@ func hookCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hook AGENT", Short: "Answer a hook of an agent: shorten a tool result before the model sees it",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log := slog.New(slog.NewTextHandler(a.Stderr, nil))
+			log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			if len(args) != 1 || !slices.Contains(hook.Agents(), args[0]) {
 				log.Error("condense hook: want one agent", "known", strings.Join(hook.Agents(), ", "), "got", strings.Join(args, " "))
 				return nil
@@ -59,12 +60,21 @@ func hookCommand(a *cli.App) *cobra.Command {
 
 func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most int, log *slog.Logger) ([]byte, error) {
 	o := &hook.Options{Lossless: true, Logger: log}
+	var err error
 	loading, cancel := context.WithTimeout(ctx, configPatience)
 	defer cancel()
 	switch c, err := cli.Await(loading, func() (*config.Config, error) { return a.Load("") }); {
 	case err == nil:
 		s := c.Serve()
 		o.Lossless, o.MaxResult = s.Ingest.Lossless, s.Ingest.MaxResult
+		if r, err := c.Resolve("", ""); err == nil && len(r.Ingest) > 0 {
+			o.Own, err = condense.Open(ctx, &condense.Options{Strategies: a.Own, Config: c, Model: a.Model, Plugins: cli.Plugins(), Logger: log})
+			if err != nil {
+				log.WarnContext(ctx, "condense hook: without providers of the configuration", "error", err)
+			} else {
+				defer o.Own.Close()
+			}
+		}
 	case loading.Err() != nil:
 		return nil, fmt.Errorf("the configuration was not read within %s: %w", configPatience, err)
 	default:
@@ -74,7 +84,6 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 		o.MaxResult = most
 	}
 	o.MaxResult = cmp.Or(o.MaxResult, hookLimit)
-	var err error
 	if o.Store, err = hook.NewStore(); err != nil || !recall {
 		o.MaxResult = 0
 	}

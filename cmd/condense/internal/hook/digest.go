@@ -11,7 +11,6 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -56,9 +55,7 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 			return "", err
 		}
 	}
-	turn := ingest.Turn()
-	turn.NoRecall = true
-	if _, err := host.Manage(ctx, c, turn); err != nil {
+	if _, err := host.Manage(ctx, c, condense.Turn{Trigger: core.TriggerManual, Window: 10_000_000, Target: 1, NoRecall: true}); err != nil {
 		return "", err
 	}
 	for _, m := range c.View() {

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
@@ -43,7 +44,8 @@ type Options struct {
 	// MaxResult is the most tokens of a result; longer ones are cut. 0 means no limit. It is for agents whose model
 	// can recall, since a cut result has a handle.
 	MaxResult int
-	Store     *Store // keeps the originals of cut results
+	Own       *condense.Host // has providers of the user that shorten before; nil if there are none
+	Store     *Store         // keeps the originals of cut results
 	Logger    *slog.Logger
 	// Recall answers a call of the tool recall in the extension of an agent without MCP. An error is for the model.
 	Recall func(ctx context.Context, session, project string, arguments []byte) ([]string, error)
@@ -159,6 +161,9 @@ func (s *shortener) close(ctx context.Context) {
 	}
 }
 
+// ownPatience is how long a result waits for the user's own providers, as by default in a gateway.
+const ownPatience = 5 * time.Second
+
 // least is the size in bytes of texts in which there is nothing to gain.
 const least = 200
 
@@ -167,22 +172,31 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 	if len(f.text) < least {
 		return f.text, nil
 	}
-	limit := 0
-	if s.MaxResult > 0 && len(f.text) > s.MaxResult { // a token has a byte or more
+	whole, limit := f.text, 0
+	if s.Own != nil && !f.numbered {
+		limited, cancel := context.WithTimeout(ctx, ownPatience)
+		text, err := s.through(limited, s.Own, whole, s.MaxResult == 0)
+		if cancel(); err != nil {
+			s.Logger.WarnContext(ctx, "no provider of the configuration shortens the result", "error", err)
+		} else if s.MaxResult == 0 || s.kept(ctx, whole, text) {
+			whole = text
+		}
+	}
+	if s.MaxResult > 0 && len(whole) > s.MaxResult { // a token has a byte or more
 		limit = s.MaxResult
 	}
 	if f.numbered {
 		if limit == 0 {
-			return f.text, nil
+			return whole, nil
 		}
 		return s.head(ctx, f, limit)
 	}
-	text, err := s.run(ctx, f.text, limit)
+	text, err := s.run(ctx, whole, limit)
 	if err != nil || limit == 0 {
 		return text, err
 	}
-	if !s.kept(ctx, f.text, text) {
-		return s.run(ctx, f.text, 0)
+	if !s.kept(ctx, whole, text) {
+		return s.run(ctx, whole, 0)
 	}
 	return text, nil
 }
@@ -213,15 +227,26 @@ func (s *shortener) run(ctx context.Context, text string, limit int) (string, er
 		return "", err
 	}
 	s.hosts = append(s.hosts, host)
+	return s.through(ctx, host, text, limit == 0)
+}
+
+// through returns a text as a host shortens it.
+func (s *shortener) through(ctx context.Context, host *condense.Host, text string, noRecall bool) (string, error) {
 	c := condense.NewConversation()
 	messages := append(s.messages(text), core.Message{ID: answerID, Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}})
 	if err := c.Append(messages...); err != nil {
 		return "", err
 	}
 	turn := ingest.Turn()
-	turn.NoRecall = limit == 0
-	if _, err := host.Manage(ctx, c, turn); err != nil {
+	turn.NoRecall = noRecall
+	report, err := host.Manage(ctx, c, turn)
+	if err != nil {
 		return "", err
+	}
+	for _, a := range report.Attempts {
+		if a.Err != nil {
+			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome, "reason", a.Reason)
+		}
 	}
 	for _, m := range c.View() {
 		if m.ID != resultID {

@@ -43,14 +43,18 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	term.Printf(a.Stdout, "%s %s (%s), ready after %s ms\n", d.Name, d.Version, d.SDK, size.Number(l.ReadyMS))
 	printAbout(a.Stdout, d.Doc, d.Abilities, d.Settings)
 
+	var asked core.CondensationProvider = plugin
+	if t.ingest {
+		asked = coretest.Ingest(plugin)
+	}
 	begun = time.Now()
-	report := coretest.Examine(ctx, plugin)
+	report := coretest.Examine(ctx, asked)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	findings := judge.Findings(report)
 	if report.Stopped == nil {
-		findings = append(findings, l.Tell(ctx, plugin)...)
+		findings = append(findings, l.Tell(ctx, asked)...)
 		longer, err := trial.WorkAfterCancel(ctx, coretest.HalfRequest(longSession()))
 		if err != nil {
 			return err
@@ -68,7 +72,7 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 	}
 	l.Add(report, findings)
 
-	tried, faulty, err := tryTraces(ctx, a, plugin, d.Name, t)
+	tried, faulty, err := tryTraces(ctx, a, asked, d.Name, t)
 	l.Conversations = append(l.Conversations, tried...)
 	if err != nil {
 		return err

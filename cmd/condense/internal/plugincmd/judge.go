@@ -76,6 +76,7 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 		"judge it as the first `link` of a chain, next to the rest alone: 'mine,smart', as 'compare' names strategies")
 	f.StringVar(&j.as, "as", "text", "`form` of the card: text, json, html, markdown")
 	f.StringVarP(&j.out, "output", "o", "", "`file` to write to (default: standard output)")
+	f.BoolVar(&j.ingest, "ingest", false, ingestUsage)
 	j.asked.AddFlags(cmd)
 	f.BoolVarP(&j.verbose, "verbose", "v", false, "print what the plugin logs")
 	cli.Complete(cmd, "as", names)
@@ -112,7 +113,7 @@ func judgePlugin(cmd *cobra.Command, a *cli.App, j *judging) error {
 			return err
 		}
 	}
-	w, opts := &judge.Watch{}, judge.Options
+	w, opts := &judge.Watch{Ingest: j.ingest}, judge.Options
 	if j.chain != "" {
 		host, err := j.rest(cmd, a, w)
 		if err != nil {

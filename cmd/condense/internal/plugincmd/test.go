@@ -17,12 +17,14 @@ import (
 // errPluginTest ends a test that has reported faults.
 var errPluginTest = errors.New("the plugin has faults: see above")
 
+const ingestUsage = "ask it to shorten each round of new results, as the key ingest of a configuration does"
+
 // A pluginTest has the flags and arguments of the command.
 type pluginTest struct {
 	path, folder, settings string
 	env, traces            []string
 	format                 string
-	verbose, json          bool
+	verbose, json, ingest  bool
 }
 
 func pluginTestCommand(a *cli.App) *cobra.Command {
@@ -46,6 +48,7 @@ func pluginTestCommand(a *cli.App) *cobra.Command {
 	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
 	f.BoolVar(&t.json, "json", false, "print JSON")
+	f.BoolVar(&t.ingest, "ingest", false, ingestUsage)
 	a.InputFlags(cmd, &t.format, nil)
 	return cmd
 }
