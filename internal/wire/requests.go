@@ -108,6 +108,9 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 		})
 	}
 	out.Usage = toUsage(less(l.usage(), before))
+	if err == nil {
+		out.Steps, err = toSteps(res.Steps)
+	}
 	return &condensepb.Reply_Run{Run: out}, err
 }
 

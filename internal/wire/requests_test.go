@@ -432,3 +432,38 @@ func TestRunHasNoState(t *testing.T) {
 		t.Errorf("got %v; the strategy was given %+v", r.GetError(), given)
 	}
 }
+
+// TestRunOnResults: a strategy shortens results alone to the target, though the conversation fits the limit and the newest request is beside
+// what stays; and if it changes nothing, its steps say why.
+func TestRunOnResults(t *testing.T) {
+	last := coretest.User(core.ToolResult{CallID: "c6", Content: []core.Part{core.Text("no")}}, core.Text("Stop. Say what you have found."))
+	for name, messages := range map[string][]core.Message{
+		"alone": session(), "beside a result": coretest.Conversation(append(session()[:13:13], coretest.Assistant(coretest.Call("c6")), last)...),
+	} {
+		for settings, works := range map[string]bool{`{}`: true, `{"passes":["duplicates"]}`: false} {
+			var got *core.Result
+			c := serve(t, strategy(func(ctx context.Context, req *core.Request, env registry.Env) (_ *core.Result, err error) {
+				part := *req
+				part.Messages = slices.Clone(req.Messages)
+				for i, m := range part.Messages {
+					_, result := m.Parts[0].(core.ToolResult)
+					part.Messages[i].Protected = !result
+				}
+				got, err = env.Run(ctx, &part, "smart", raw(settings))
+				return &core.Result{Messages: req.Messages}, err
+			}), builtin(t, says("in short")))
+			req := coretest.HalfRequest(messages)
+			req.Budget.Limit, req.Budget.Window = req.Tokens(), 2*req.Tokens()
+			if _, err := c.Condense(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			core.Measure(req.Counter, got.Messages)
+			if n := core.TotalTokens(got.Messages); (n <= req.Budget.Target) != works {
+				t.Errorf("%s, %s: %d tokens became %d, wanted %d; steps %v", name, settings, req.Tokens(), n, req.Budget.Target, got.Steps)
+			}
+			if why := func(s core.Step) bool { return s.Note != "" }; !works && !slices.ContainsFunc(got.Steps, why) {
+				t.Errorf("%s: no reason in %v", name, got.Steps)
+			}
+		}
+	}
+}

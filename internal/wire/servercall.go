@@ -297,15 +297,22 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err != nil {
 		return toStatus(err)
 	}
-	var steps []*condensepb.Step
-	for i := range res.Steps[:min(len(res.Steps), maxSteps)] {
-		step := &condensepb.Step{}
-		if err := proto.Unmarshal(byhand.EncodeStep(&res.Steps[i]), step); err != nil {
-			return toStatus(err)
-		}
-		steps = append(steps, step)
+	steps, err := toSteps(res.Steps)
+	if err != nil {
+		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
 		Done: &condensepb.Done{Usage: toUsage(less(res.Usage, c.host.Spent())), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
+}
+
+func toSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
+	for i := range steps[:min(len(steps), maxSteps)] {
+		step := &condensepb.Step{}
+		if err := proto.Unmarshal(byhand.EncodeStep(&steps[i]), step); err != nil {
+			return nil, err
+		}
+		out = append(out, step)
+	}
+	return out, nil
 }

@@ -1,6 +1,7 @@
 package byhand
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
@@ -64,6 +67,32 @@ func EncodeStep(s *core.Step) []byte {
 	b = AppendNumber(b, 6, uint64(s.TokensAfter))
 	b = AppendFloat(b, 7, float64(s.Duration)/float64(time.Millisecond))
 	return AppendBytes(b, 8, []byte(s.Note))
+}
+
+// decodeStep decodes a Step.
+func decodeStep(data []byte) (s core.Step, err error) {
+	ms, texts := 0.0, map[protowire.Number]*string{1: &s.Name, 8: &s.Note}
+	whole := map[protowire.Number]*int{2: &s.Looked, 3: &s.Changed, 5: &s.TokensBefore, 6: &s.TokensAfter}
+	err = decodeNumbers(data, whole, map[protowire.Number]*float64{7: &ms})
+	s.Duration = time.Duration(ms * float64(time.Millisecond))
+	return s, cmp.Or(err, Each(data, func(f *Field) (err error) {
+		if text := texts[f.Num]; text != nil {
+			*text, err = f.Text()
+		} else if kind, n := "", 0; f.Num == 4 { // of saved
+			err = Each(f.Value, func(f *Field) error {
+				if f.Num == 1 {
+					kind = string(f.Value)
+				}
+				n = int(f.N)
+				return nil
+			})
+			if s.Saved == nil {
+				s.Saved = map[string]int{}
+			}
+			s.Saved[kind] = n
+		}
+		return err
+	}))
 }
 
 // countTokens encodes a CountTokens of each list of parts.

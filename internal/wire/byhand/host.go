@@ -274,6 +274,9 @@ func (h *Host) run(ctx context.Context, req *core.Request, strategy string, sett
 		case 3:
 			res.Usage, err = h.spend(f.Value)
 		case 4:
+			s, fault := decodeStep(f.Value)
+			res.Steps, err = append(res.Steps, s), fault
+		case 5:
 			m, fault := d.message(f.Value)
 			if at, ok := h.At[m.ID]; ok {
 				parts := m.Parts

@@ -41,7 +41,7 @@ export interface Call {
   steps: Step[]
 
   hide(first: string, last?: string): void
-  hideUnless(keep: (message: Message, index: number) => unknown): void
+  hideUnless(keep: (message: Message, index: number) => unknown): [first: string, last: string][]
   rewrite(id: string, parts: NewPart[]): void
   insert(message: { after?: string; role?: 'user' | 'assistant'; kind?: 'summary' | 'marker'; parts: PartToPut[] }): void
   edit(edit: Edit): void

@@ -83,17 +83,19 @@ class Call:
         self._added(self._edit.hide.add(first=first, last=last))
 
     def hide_unless(self, keep):
-        """Hides the messages for which keep(message, index) is false.
+        """Hides the messages for which keep(message, index) is false, and returns the IDs that it gave to hide, in pairs.
 
         It never hides protected messages, system messages, the user's newest request, calls whose
         result is still to come, or the rest of a tool group that is kept. A conversation that begins with a user
         message must still do so: keep the first user message, or insert a summary at the front.
         """
-        asked = requests(self.messages)
+        asked, hidden = requests(self.messages), []
         for first, last, is_open in groups(self.messages):
             group = self.messages[first : last + 1]
             if not is_open and asked.isdisjoint(range(first, last + 1)) and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
-                self.hide(group[0].id, group[-1].id)
+                hidden.append((group[0].id, group[-1].id))
+                self.hide(*hidden[-1])
+        return hidden
 
     def rewrite(self, id, parts):
         """Replaces the parts of a message by a list of NewPart.
@@ -104,7 +106,10 @@ class Call:
         self._added(self._edit.rewrite.add(id=id, parts=parts))
 
     def insert(self, parts, after="", role="user", kind="summary"):
-        """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
+        """Inserts a message, a list of Part, after the one with the ID after, or at the front.
+
+        The host gives it an ID; later calls have it with this kind, to be known by its text.
+        """
         self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
 
     def later(self, reason):

@@ -46,7 +46,8 @@ const tricks = {
   },
   hide_rest: (call) => {
     const first = call.messages.find((m) => m.role !== 'system')
-    call.hideUnless((m) => m === first || m.role === 'system')
+    const hidden = call.hideUnless((m) => m === first || m.role === 'system')
+    call.step({ name: 'hidden', note: hidden.map((range) => range.join(' ')).join(',') })
   },
   generate: async (call) => {
     const ask = { role: 'user', parts: [{ text: 'Summarize.' }] }

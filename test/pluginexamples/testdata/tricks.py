@@ -69,7 +69,8 @@ def estimate(call, settings):
 
 def hide_rest(call, settings):
     first = next((i for i, m in enumerate(call.messages) if m.role != "system"), None)
-    call.hide_unless(lambda m, i: i == first or m.role == "system")
+    hidden = call.hide_unless(lambda m, i: i == first or m.role == "system")
+    call.step("hidden", ",".join(f"{first} {last}" for first, last in hidden))
 
 
 def generate(call, settings):
