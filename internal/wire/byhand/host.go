@@ -71,10 +71,10 @@ func (h *Host) ask(ctx context.Context, name string, num protowire.Number, reque
 		num++
 	}
 	err = Each(reply, func(f *Field) error {
-		switch f.Num {
+		switch int(f.Num) {
 		case numReplyError:
 			return refusal(f.Value)
-		case num:
+		case int(num):
 			found = true
 			return Each(f.Value, field)
 		}
@@ -96,7 +96,7 @@ func refusal(data []byte) error {
 	var is error
 	text := ""
 	err := Each(data, func(f *Field) (err error) {
-		switch f.Num {
+		switch int(f.Num) {
 		case 1:
 			is = refusals[f.N]
 		case 2:
@@ -167,7 +167,7 @@ func (h *Host) generate(ctx context.Context, name string, p *model.Prompt) (*mod
 	}
 	answer := &model.Answer{}
 	err = h.ask(ctx, needs, numGenerate, request, func(f *Field) (err error) {
-		switch f.Num {
+		switch int(f.Num) {
 		case 1:
 			answer.Text, err = f.Text()
 		case 2:
@@ -200,7 +200,7 @@ func (h *Host) file(ctx context.Context, path string) (pieces []core.FilePiece, 
 	return pieces, h.ask(ctx, "file", numFile, AppendStrings(nil, path), func(f *Field) error {
 		p := core.FilePiece{}
 		err := Each(f.Value, func(f *Field) (err error) {
-			switch f.Num {
+			switch int(f.Num) {
 			case 1:
 				p.First = int(f.N)
 			case 2:
@@ -270,7 +270,7 @@ func (h *Host) run(ctx context.Context, req *core.Request, strategy string, sett
 	request = AppendNumber(AppendNumber(request, 4, uint64(req.Budget.Target)), 5, 1)
 	res, d := &core.Result{}, decoder{}
 	err := h.ask(ctx, "run", numRun, request, func(f *Field) (err error) {
-		switch f.Num {
+		switch int(f.Num) {
 		case 3:
 			res.Usage, err = h.spend(f.Value)
 		case 4:
