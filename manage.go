@@ -69,8 +69,8 @@ type Turn struct {
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
-	// Cached is what the vendor's prompt cache has of the view, if the program knows, and Kept are the reasons for which messages are
-	// protected, by ID, where it is not that the user pinned them. Both are passed to the providers: see [core.Request] and [core.Message].
+	// Cached is what the vendor's prompt cache has of the view, if the program knows. Kept has the reason for which a message is protected,
+	// by ID, if the user did not pin it. Both are passed to the providers: see [core.Request] and [core.Message].
 	Cached core.Cached
 	Kept   map[string]string
 	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.

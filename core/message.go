@@ -48,8 +48,8 @@ type Message struct {
 	Tokens int
 	// Number is the message's place in the conversation as it was recorded, from 1, by which the agent can recall it; zero if unknown.
 	Number int
-	// Labels are what a program notes about the message, for providers: see [Request] for limits. The host adds kept, which says why a message
-	// must stay: pin, recalled, tools, request, keep_first, keep_users, keep_calls, keep_errors.
+	// Labels are notes of a program about the message, for providers, who get at most 16 of 200 bytes. The host adds kept: why the message
+	// must stay, which is pin, recalled, tools, request, keep_first, keep_users, keep_calls or keep_errors.
 	Labels map[string]string
 	// Source, if set, is the message in its file, byte for byte. Code that changes Parts must
 	// clear Source, because codecs write it back verbatim. Providers never see it.

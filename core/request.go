@@ -75,7 +75,7 @@ type Request struct {
 	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
 	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.
 	Hidden func(ids ...string) ([]Message, error)
-	// File returns the newest text of a file, as the conversation shows it by reads, writes and edits, hidden ones too, and without secrets;
+	// File returns the newest text of a file, as the conversation shows it by reads, writes and edits, hidden ones too, without secrets:
 	// nothing if it shows none. No file is read. Nil: unknown.
 	File func(path string) ([]FilePiece, error)
 	// Cached is what a vendor's prompt cache has of Messages; zero if unknown.
@@ -94,7 +94,8 @@ type Price struct {
 	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
 }
 
-// A Cached says that a change of one of the first Messages, which the last request had as they are now, makes the cache useless from there on.
+// A Cached says that a change of one of the first Messages, which the last request had as they are now, makes the cache useless from
+// there on.
 type Cached struct {
 	Messages int
 	Until    time.Time // when the cache forgets them; zero if unknown

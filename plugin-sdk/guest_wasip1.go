@@ -24,9 +24,8 @@ type guest struct {
 	provider core.CondensationProvider // as configured
 
 	// Of the call.
-	messages []core.Message
-	at       map[string]int
-	models   map[string]model.Info
+	host   byhand.Host
+	models map[string]model.Info
 }
 
 // describe returns a DescribeResponse.
@@ -45,7 +44,7 @@ func (g *guest) configure(request []byte) (response []byte) {
 	if err != nil {
 		fail(codeInternal, err.Error())
 	}
-	env := registry.Env{Logger: slog.New(logger{}), Model: g.model}
+	env := byhand.Env(slog.New(logger{}), func() map[string]model.Info { return g.models }, func(context.Context) *byhand.Host { return &g.host })
 	g.provider, err = g.strategy.Open(context.Background(), settings, env)
 	switch {
 	case errors.Is(err, core.ErrUnavailable):
@@ -66,10 +65,10 @@ func (g *guest) condense(call []byte) (edit []byte) {
 		fail(codeInvalid, err.Error())
 	}
 	given := req.Clone()
-	given.Counter = byhand.NewCounter(req.Messages, given.Messages, count, func(err error) { fail(codeInternal, err.Error()) })
 	ctx := core.WithProgress(context.Background(), func(fraction float64, text string) {
 		hostProgress(fraction, pointer(text), uint32(len(text)))
 	})
+	g.host.Fill(ctx, given, func(err error) { fail(codeInternal, err.Error()) })
 	res, err := g.provider.Condense(ctx, given)
 	if err == nil && res == nil {
 		err = errors.New("the provider returned no result")
@@ -78,7 +77,7 @@ func (g *guest) condense(call []byte) (edit []byte) {
 		err = byhand.Expressible(req, res)
 	}
 	if err == nil {
-		err = byhand.Edits(req.Messages, res.Messages, g.at, func(piece []byte) error {
+		err = byhand.Edits(req.Messages, res.Messages, g.host.At, func(piece []byte) error {
 			edit = append(edit, piece...)
 			return nil
 		})
@@ -102,7 +101,7 @@ func (g *guest) request(call []byte) (*core.Request, error) {
 			return nil
 		}
 		start, err := byhand.DecodeStart(f.Value)
-		req, g.models = start.Request, start.Models
+		req, g.models, g.host.Callbacks = start.Request, start.Models, start.Callbacks
 		return err
 	})
 	if err != nil {
@@ -112,98 +111,24 @@ func (g *guest) request(call []byte) (*core.Request, error) {
 		return nil, err
 	}
 	req.Abilities = g.strategy.Abilities
-	g.messages, g.at = req.Messages, byhand.Index(req.Messages)
+	g.host.Ask, g.host.Messages, g.host.At = ask, req.Messages, byhand.Index(req.Messages)
 	return req, nil
 }
 
-// count has the host count each list of parts.
-func count(contents [][]core.Part) ([]int64, error) {
-	request, err := byhand.CountTokens(contents)
-	if err != nil {
-		return nil, err
+// ask has the host answer a Callback. One other than the first two is in a CountTokens: see [byhand.NumCallback].
+func ask(_ context.Context, num protowire.Number, request []byte) ([]byte, error) {
+	const generate = 3
+	if num > generate {
+		request = byhand.AppendBytes(nil, byhand.NumCallback, byhand.AppendBytes(nil, num, request))
 	}
-	var numbers []int64
-	answer := hostCount(pointer(request), uint32(len(request)))
+	var answer uint64
+	if num == generate {
+		answer = hostGenerate(pointer(request), uint32(len(request)))
+	} else {
+		answer = hostCount(pointer(request), uint32(len(request)))
+	}
 	runtime.KeepAlive(request) // the host has called alloc
-	reply, err := replyOf(imported(answer), 2)
-	if err != nil {
-		return nil, err
-	}
-	return numbers, byhand.Each(reply, func(f *byhand.Field) error {
-		for packed := f.Value; f.Num == 1 && len(packed) > 0; {
-			v, n := protowire.ConsumeVarint(packed)
-			if n < 0 {
-				return protowire.ParseError(n)
-			}
-			numbers, packed = append(numbers, int64(v)), packed[n:]
-		}
-		return nil
-	})
-}
-
-// replyOf returns the field num of a Reply. A refusal is an error.
-func replyOf(data []byte, num protowire.Number) (reply []byte, err error) {
-	parsed := byhand.Each(data, func(f *byhand.Field) error {
-		switch f.Num {
-		case num:
-			reply = f.Value
-		case 4:
-			err = refusal(f.Value)
-		}
-		return nil
-	})
-	return reply, errors.Join(parsed, err)
-}
-
-func refusal(data []byte) error {
-	var code uint64
-	text := ""
-	err := byhand.Each(data, func(f *byhand.Field) (err error) {
-		switch f.Num {
-		case 1:
-			code = f.N
-		case 2:
-			text, err = f.Text()
-		}
-		return err
-	})
-	if is := byhand.Refusals[int32(code)]; is != nil && err == nil {
-		return fmt.Errorf("%w: host: %s", is, text)
-	}
-	return errors.Join(err, errors.New("host: "+text))
-}
-
-// model returns the host's language model of that name.
-func (g *guest) model(name string) (model.Generator, error) {
-	known := func() map[string]model.Info { return g.models }
-	return &byhand.Lent{Name: name, Known: known, Ask: func(_ context.Context, p *model.Prompt) (*model.Answer, error) {
-		return g.generate(name, p)
-	}}, nil
-}
-
-func (g *guest) generate(name string, p *model.Prompt) (*model.Answer, error) {
-	request, err := byhand.Generate(name, p, g.messages, g.at)
-	if err != nil {
-		return nil, err
-	}
-	given := hostGenerate(pointer(request), uint32(len(request)))
-	runtime.KeepAlive(request) // the host has called alloc
-	reply, err := replyOf(imported(given), 3)
-	if err != nil {
-		return nil, err
-	}
-	answer := &model.Answer{}
-	return answer, byhand.Each(reply, func(f *byhand.Field) (err error) {
-		switch f.Num {
-		case 1:
-			answer.Text, err = f.Text()
-		case 2:
-			answer.Usage, err = byhand.DecodeUsage(f.Value)
-		case 3:
-			answer.Truncated = f.N != 0
-		}
-		return err
-	})
+	return imported(answer), nil
 }
 
 // The codes of gRPC's statuses that a guest fails with.

@@ -38,7 +38,7 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 			lacks = "has no language model to plugins"
 		}
 	case *condensepb.Callback_Hidden, *condensepb.Callback_Run, *condensepb.Callback_File:
-		if cb.GetHidden() != nil && c.req.Hidden == nil || cb.GetRun() != nil && opts.Run == nil || cb.GetFile() != nil && c.req.File == nil {
+		if c.req.Hidden == nil && cb.GetHidden() != nil || c.req.File == nil && cb.GetFile() != nil || opts.Run == nil && cb.GetRun() != nil {
 			lacks = "does not answer it"
 		}
 	default:

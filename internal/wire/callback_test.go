@@ -175,7 +175,7 @@ func TestCallbackQuota(t *testing.T) {
 		return &core.Result{Messages: req.Messages}, nil
 	}), &wire.ClientOptions{Limits: wire.Limits{Callbacks: 5}})
 	_, err := c.Condense(t.Context(), coretest.HalfRequest(chat(3)))
-	if err == nil || !strings.Contains(err.Error(), "count tokens: host: more than 5 callbacks in a call") {
+	if err == nil || !strings.Contains(err.Error(), "count tokens: quota: host: more than 5 callbacks in a call") {
 		t.Errorf("got error %v", err)
 	}
 

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
@@ -207,26 +206,25 @@ func (g *GuestCall) Report(step []byte) error {
 	return nil
 }
 
-// questions are the callbacks of a guest: the field of each, and what one does that asks with something else.
-var questions = map[string]struct {
-	num   protowire.Number
-	fault string
-}{
-	"count":    {2, "counts with something that is no CountTokens"},
-	"generate": {3, "asks a model with something that is no Generate"},
-}
-
-// Ask has the host count or generate, as data says. It returns an encoded Reply, a refusal included.
+// Ask has the host answer a Generate, a CountTokens, or the Callback in one. It returns an encoded Reply, a refusal included.
 func (g *GuestCall) Ask(ctx context.Context, name string, data []byte) ([]byte, error) {
-	q, cb := questions[name], &condensepb.Callback{}
-	if err := unmarshal(byhand.AppendBytes(nil, q.num, data), cb); err != nil {
-		return nil, fmt.Errorf("it %s: %w", q.fault, err)
+	num := protowire.Number(2)
+	if name == "generate" {
+		return g.call.ask(ctx, num+1, data)
 	}
-	r, err := g.call.reply(ctx, cb)
+	err := byhand.Each(data, func(f *byhand.Field) error {
+		if f.Num != byhand.NumCallback {
+			return nil
+		}
+		return byhand.Each(f.Value, func(f *byhand.Field) error {
+			num, data = f.Num, f.Value
+			return nil
+		})
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("it counts with something that is no CountTokens: %w", err)
 	}
-	return proto.Marshal(r)
+	return g.call.ask(ctx, num, data)
 }
 
 // DescribedSettings returns the settings of an encoded DescribeResponse.

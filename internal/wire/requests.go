@@ -33,9 +33,8 @@ func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
 			return nil, fmt.Errorf("%w: more than %d bytes of hidden messages: ask for fewer at once", errQuota, maxHidden)
 		}
 	}
-	env := &condensepb.CondenseRequest{}
-	err = proto.Unmarshal(byhand.AppendRun(nil, messages, size), env)
-	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: env.GetMessages().GetMessages()}}, err
+	list, err := encodeMessages(messages)
+	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: list}}, err
 }
 
 // file answers with what the conversation shows of a file.
@@ -88,21 +87,42 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 		return nil, err
 	}
 	out := &condensepb.RunResult{Edit: &condensepb.Edit{}, Tokens: int64(req.Budget.Overhead)}
+	after := make([]core.Message, len(res.Messages))
 	for i := range res.Messages {
 		m := &res.Messages[i]
-		if at, ok := l.call.answer.at[m.ID]; !ok || !core.EqualParts(m.Parts, was.Messages[at].Parts) {
+		at, known := l.call.answer.at[m.ID]
+		if after[i].ID = m.ID; !known || !core.EqualParts(m.Parts, was.Messages[at].Parts) {
 			m.Tokens = core.MessageTokens(req.Counter, *m)
+			after[i] = core.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: m.Parts}
+		}
+		if !known {
+			after[i].ID = ""
 		}
 		out.Tokens += int64(m.Tokens)
 	}
-	err = byhand.Edits(was.Messages, res.Messages, l.call.answer.at, func(piece []byte) error {
-		return proto.UnmarshalOptions{Merge: true}.Unmarshal(piece, out.Edit)
-	})
+	if r.GetWhole() {
+		out.Edit = nil
+		out.Messages, err = encodeMessages(after)
+	} else {
+		err = byhand.Edits(was.Messages, res.Messages, l.call.answer.at, func(piece []byte) error {
+			return proto.UnmarshalOptions{Merge: true}.Unmarshal(piece, out.Edit)
+		})
+	}
 	out.Usage = toUsage(less(l.usage(), before))
 	if err == nil {
 		out.Steps, err = toSteps(res.Steps)
 	}
 	return &condensepb.Reply_Run{Run: out}, err
+}
+
+// encodeMessages returns messages as the generated code has them.
+func encodeMessages(messages []core.Message) ([]*condensepb.Message, error) {
+	size, env := 0, &condensepb.CondenseRequest{}
+	for i := range messages {
+		size += byhand.SizeField(byhand.SizeMessage(&messages[i]))
+	}
+	err := proto.Unmarshal(byhand.AppendRun(nil, messages, size), env)
+	return env.GetMessages().GetMessages(), err
 }
 
 func (l *modelUse) usage() core.Usage {

@@ -78,7 +78,10 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 			end()
 		}
 	}()
-	p, err := s.strategy.Open(life, req.GetSettings(), registry.Env{Logger: s.logger, Model: s.model, Embed: embed, Run: run})
+	p, err := s.strategy.Open(life, req.GetSettings(), byhand.Env(s.logger, func() map[string]model.Info {
+		m, _ := s.models.Load().(map[string]model.Info)
+		return m
+	}, hostOf))
 	switch {
 	case err == nil && p == nil:
 		return nil, status.Error(codes.Internal, "the strategy opened no provider")
@@ -99,17 +102,6 @@ func (s *Server) Configure(ctx context.Context, req *condensepb.ConfigureRequest
 func refused(problems []Problem) (*condensepb.ConfigureResponse, error) {
 	res := &condensepb.ConfigureResponse{}
 	return res, proto.Unmarshal(byhand.Refused(problems), res)
-}
-
-// model returns the host's language model of that name. Whether it exists is known only when it is used.
-func (s *Server) model(name string) (model.Generator, error) {
-	known := func() map[string]model.Info {
-		m, _ := s.models.Load().(map[string]model.Info)
-		return m
-	}
-	return &byhand.Lent{Name: name, Known: known, Ask: func(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
-		return generate(ctx, name, p)
-	}}, nil
 }
 
 // An opened is a provider and the calls that use it.
@@ -170,6 +162,14 @@ type callKey struct{}
 func callOf(ctx context.Context) (*serverCall, bool) {
 	c, ok := ctx.Value(callKey{}).(*serverCall)
 	return c, ok
+}
+
+// hostOf returns the host of a call.
+func hostOf(ctx context.Context) *byhand.Host {
+	if c, ok := callOf(ctx); ok {
+		return &c.host
+	}
+	return &byhand.Host{}
 }
 
 // progress sends a report of [core.Progress] to the host.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
@@ -30,19 +31,16 @@ var errEnded = errors.New("the call has ended")
 type serverCall struct {
 	stream    serverStream
 	fragments assembler
-	level     slog.Level     // the least that the host wants
-	callbacks []string       // that the host answers
-	estimate  bool           // the host wants to know only what the call would cost
-	messages  []core.Message // as they came
-	at        map[string]int // index of a message, by ID
+	level     slog.Level  // the least that the host wants
+	estimate  bool        // the host wants to know only what the call would cost
+	host      byhand.Host // once the request has come
 
 	sending sync.Mutex // held while sending, so that fragments stay together
 	ended   bool       // guarded by sending
 
-	mu         sync.Mutex
-	lastID     uint64
-	modelUsage core.Usage                        // the usage of the host's models that was reported to the provider
-	waiting    map[uint64]chan *condensepb.Reply // nil when no reply will come any more
+	mu      sync.Mutex
+	lastID  uint64
+	waiting map[uint64]chan *condensepb.Reply // nil when no reply will come any more
 }
 
 // Condense asks the provider for a shorter conversation and sends the difference.
@@ -64,15 +62,7 @@ func (s *Server) Condense(stream serverStream) error {
 	// The provider works on a copy, so that the difference to the request is known even if it modifies the messages, and in a
 	// separate goroutine, so that a provider that ignores its context does not block the host.
 	given := req.Clone()
-	given.Counter = byhand.NewCounter(req.Messages, given.Messages, func(contents [][]core.Part) ([]int64, error) {
-		return c.count(ctx, contents)
-	}, cancel)
-	if c.answered("hidden") == nil {
-		given.Hidden = func(ids ...string) ([]core.Message, error) { return c.hidden(ctx, ids) }
-	}
-	if c.answered("file") == nil {
-		given.File = func(path string) ([]core.FilePiece, error) { return c.file(ctx, path) }
-	}
+	c.host.Fill(ctx, given, cancel)
 	answers := make(chan providerAnswer, 1)
 	o.calls.Go(func() { // which the handler may not wait for
 		a := providerAnswer{err: status.Error(codes.Internal, "the provider ended its goroutine without an answer")}
@@ -151,7 +141,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 		return nil, invalid(err)
 	}
 	s.models.Store(begun.Models)
-	c.estimate, c.callbacks = start.GetEstimate(), start.GetCallbacks()
+	c.estimate, c.host.Ask, c.host.Callbacks = start.GetEstimate(), c.ask, start.GetCallbacks()
 	req := begun.Request
 	req.Abilities = s.strategy.Abilities
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
@@ -167,15 +157,15 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	if n := len(req.Messages); int64(n) > start.GetMessageCount() {
 		return nil, status.Errorf(codes.InvalidArgument, "%d messages came; %d were announced", n, start.GetMessageCount())
 	}
-	c.at = make(map[string]int, len(req.Messages))
+	at := make(map[string]int, len(req.Messages))
 	for i := range req.Messages {
 		id := req.Messages[i].ID
-		if _, ok := c.at[id]; ok || id == "" {
+		if _, ok := at[id]; ok || id == "" {
 			return nil, status.Errorf(codes.InvalidArgument, "message %d has the ID %q: want one that no other has", i, valid(id))
 		}
-		c.at[id] = i
+		at[id] = i
 	}
-	c.messages = req.Messages
+	c.host.Messages, c.host.At = req.Messages, at
 	return req, nil
 }
 
@@ -256,17 +246,12 @@ func (c *serverCall) end() {
 	c.ended = true
 }
 
-// ask sends a callback and waits for the reply, or for ctx. A refusal is an error.
-func (c *serverCall) ask(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
-	r, err := c.reply(ctx, cb)
-	if e := r.GetError(); e != nil {
-		return nil, &callbackError{e.GetCode(), e.GetMessage()}
+// ask sends the Callback whose field num is request, and waits for the Reply, or for ctx.
+func (c *serverCall) ask(ctx context.Context, num protowire.Number, request []byte) ([]byte, error) {
+	cb := &condensepb.Callback{}
+	if err := unmarshal(byhand.AppendBytes(nil, num, request), cb); err != nil {
+		return nil, fmt.Errorf("it asks with something that is no Callback: %w", err)
 	}
-	return r, err
-}
-
-// reply sends a callback and waits for the reply, or for ctx.
-func (c *serverCall) reply(ctx context.Context, cb *condensepb.Callback) (*condensepb.Reply, error) {
 	ch := make(chan *condensepb.Reply, 1)
 	c.mu.Lock()
 	if c.waiting == nil {
@@ -292,25 +277,8 @@ func (c *serverCall) reply(ctx context.Context, cb *condensepb.Callback) (*conde
 		if !ok {
 			return nil, errEnded
 		}
-		return r, nil
+		return proto.Marshal(r)
 	}
-}
-
-// A callbackError is the host's refusal of a callback. It wraps [errors.ErrUnsupported] if the host does not support the request.
-type callbackError struct {
-	Code condensepb.CallbackError_Code
-	Text string
-}
-
-// Error returns the host's message.
-func (e *callbackError) Error() string { return "host: " + e.Text }
-
-// Unwrap returns the error that corresponds to the code, or nil.
-func (e *callbackError) Unwrap() error {
-	if e.Code == condensepb.CallbackError_CODE_UNSUPPORTED {
-		return errors.ErrUnsupported
-	}
-	return nil
 }
 
 // answer sends the difference of res to req, and the end mark.
@@ -318,7 +286,7 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err := byhand.Expressible(req, res); err != nil {
 		return toStatus(err)
 	}
-	err := byhand.Edits(req.Messages, res.Messages, c.at, func(edit []byte) error {
+	err := byhand.Edits(req.Messages, res.Messages, c.host.At, func(edit []byte) error {
 		c.sending.Lock()
 		defer c.sending.Unlock()
 		if c.ended {
@@ -334,7 +302,7 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: steps, State: res.State, Later: valid(res.Later)},
+		Done: &condensepb.Done{Usage: toUsage(less(res.Usage, c.host.Spent())), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
 }
 

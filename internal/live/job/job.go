@@ -206,8 +206,8 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	return j.prepared(doc, report)
 }
 
-// protect keeps the messages from keep on, the block's and the newest ones that a reader may still need, and pinned messages. It returns the
-// reasons: see [condense.Turn].
+// protect keeps the messages from keep on, the block's and the newest ones that a reader may still need, and pinned messages. It
+// returns the reasons: see [condense.Turn].
 func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) (map[string]string, error) {
 	kept := map[string]string{}
 	for _, m := range view[min(keep, len(view)):] {

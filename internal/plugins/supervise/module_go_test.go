@@ -4,9 +4,12 @@ package supervise_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +20,9 @@ import (
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/plugins/wasm/testdata/tidy"
+	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -97,6 +102,62 @@ func TestModuleAsksTheHost(t *testing.T) {
 	}
 	if log := b.log.String(); !strings.Contains(log, `msg="asked tokens=`) {
 		t.Errorf("the log has no line of the guest:\n%s", log)
+	}
+}
+
+// TestModuleAsksForMore: a module in Go has a strategy of the host work on a part, and gets vectors, hidden messages and files; and is told
+// politely what a host lacks.
+func TestModuleAsksForMore(t *testing.T) {
+	if raceEnabled {
+		t.Skip("as TestModuleInGo")
+	}
+	reg, err := resolver.Strategies()
+	must(err)
+	b := newGoModule(t, `{"do": "asks-more"}`)
+	words, _ := extractive.New().(model.Embedder)
+	b.opts.Client.Run, b.opts.Client.Embedder = resolver.RunnerOf(reg), func() (model.Embedder, error) { return words, nil }
+	req := coretest.HalfRequest(coretest.Session())
+	req.Hidden = func(ids ...string) ([]core.Message, error) {
+		if ids[0] != "old" {
+			return nil, errors.New("it is not hidden")
+		}
+		return []core.Message{{ID: "old", Role: core.RoleUser, Parts: []core.Part{core.Text("Never use tabs.")}}}, nil
+	}
+	req.File = func(path string) ([]core.FilePiece, error) {
+		return []core.FilePiece{{First: 7, Text: "of " + path, Unsure: true}}, nil
+	}
+	req.Cached.Messages, req.Messages[0].Labels = 3, map[string]string{"kept": "pin"}
+	res, err := b.open(t).Condense(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := core.Verify(req, res); err != nil {
+		t.Error(err)
+	}
+	first := fmt.Sprint(res.Messages[0].Parts)
+	for _, want := range []string{"[2 [", "Never use tabs.", "host: invalid: it is not hidden", "[{7 of a.go true}] 3 map[kept:pin]"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("%q is not in %s", want, first)
+		}
+	}
+	// The same strategy does the same as a program in this process.
+	own := *req
+	own.Messages = slices.Clone(req.Messages)
+	for i := range own.Messages {
+		own.Messages[i].Protected = i < 2 || i > len(own.Messages)-4
+	}
+	want, err := b.opts.Client.Run(t.Context(), &own, "smart", []byte(`{"preset":"aggressive"}`), nil)
+	must(err)
+	if len(want.Messages) == len(req.Messages) {
+		t.Error("smart changes nothing")
+	}
+	got := res.Messages[1:]
+	if !slices.EqualFunc(got, want.Messages, func(a, b core.Message) bool { return core.EqualParts(a.Parts, b.Parts) && a.Role == b.Role }) {
+		t.Errorf("it made %d messages, and the strategy itself %d", len(got), len(want.Messages))
+	}
+	_, err = newGoModule(t, `{"do": "asks-more"}`).open(t).Condense(t.Context(), request())
+	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "embed: not supported by this host") {
+		t.Errorf("a host without: got error %v", err)
 	}
 }
 

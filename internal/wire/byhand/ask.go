@@ -1,11 +1,16 @@
 package byhand
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
@@ -65,8 +70,34 @@ func EncodeStep(s *core.Step) []byte {
 	return AppendBytes(b, 8, []byte(s.Note))
 }
 
-// CountTokens encodes a CountTokens of each list of parts.
-func CountTokens(contents [][]core.Part) (b []byte, err error) {
+// decodeStep decodes a Step.
+func decodeStep(data []byte) (s core.Step, err error) {
+	ms, texts := 0.0, map[protowire.Number]*string{1: &s.Name, 8: &s.Note}
+	whole := map[protowire.Number]*int{2: &s.Looked, 3: &s.Changed, 5: &s.TokensBefore, 6: &s.TokensAfter}
+	err = decodeNumbers(data, whole, map[protowire.Number]*float64{7: &ms})
+	s.Duration = time.Duration(ms * float64(time.Millisecond))
+	return s, cmp.Or(err, Each(data, func(f *Field) (err error) {
+		if text := texts[f.Num]; text != nil {
+			*text, err = f.Text()
+		} else if kind, n := "", 0; f.Num == 4 { // of saved
+			err = Each(f.Value, func(f *Field) error {
+				if f.Num == 1 {
+					kind = string(f.Value)
+				}
+				n = int(f.N)
+				return nil
+			})
+			if s.Saved == nil {
+				s.Saved = map[string]int{}
+			}
+			s.Saved[kind] = n
+		}
+		return err
+	}))
+}
+
+// countTokens encodes a CountTokens of each list of parts.
+func countTokens(contents [][]core.Part) (b []byte, err error) {
 	for _, parts := range contents {
 		content, err := AppendParts(nil, 1, parts)
 		if err != nil {
@@ -77,32 +108,46 @@ func CountTokens(contents [][]core.Part) (b []byte, err error) {
 	return b, nil
 }
 
-// A Lent is a language model of the host, for a provider in a plugin.
-type Lent struct {
-	Name  string
-	Known func() map[string]model.Info // what the host sent with its last call; nil before
-	Ask   func(ctx context.Context, p *model.Prompt) (*model.Answer, error)
+// Env returns the resources of a provider in a plugin: those of the host of a call, by the call's context. Known returns the models
+// that the host sent with its last call; nil before.
+func Env(logger *slog.Logger, known func() map[string]model.Info, of func(ctx context.Context) *Host) registry.Env {
+	return registry.Env{
+		Logger: logger, Model: func(name string) (model.Generator, error) { return &lent{name, known, of}, nil },
+		Embed: func(ctx context.Context, texts []string) ([][]float32, core.Usage, error) {
+			return of(ctx).embed(ctx, texts)
+		},
+		Run: func(ctx context.Context, req *core.Request, strategy string, settings json.RawMessage) (*core.Result, error) {
+			return of(ctx).run(ctx, req, strategy, settings)
+		},
+	}
+}
+
+// A lent is a language model of the host. Whether it exists is known only when it is used.
+type lent struct {
+	name  string
+	known func() map[string]model.Info
+	of    func(ctx context.Context) *Host
 }
 
 // Info returns the information of the host: none for a model that its configuration does not declare.
-func (m *Lent) Info() model.Info {
-	if i, ok := m.Known()[m.Name]; ok {
+func (m *lent) Info() model.Info {
+	if i, ok := m.known()[m.name]; ok {
 		return i
 	}
-	return model.Info{Name: m.Name}
+	return model.Info{Name: m.name}
 }
 
 // Generate has the host ask the model.
-func (m *Lent) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
-	answer, err := m.Ask(ctx, p)
+func (m *lent) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, error) {
+	answer, err := m.of(ctx).generate(ctx, m.name, p)
 	if err != nil {
-		return nil, fmt.Errorf("language model %q: %w", m.Name, err)
+		return nil, fmt.Errorf("language model %q: %w", m.name, err)
 	}
 	return answer, nil
 }
 
-// Generate encodes a Generate. Messages of the conversation, whose indexes At has by ID, are sent by reference.
-func Generate(name string, p *model.Prompt, conversation []core.Message, at map[string]int) ([]byte, error) {
+// generate encodes a Generate. Messages of the conversation, whose indexes At has by ID, are sent by reference.
+func generate(name string, p *model.Prompt, conversation []core.Message, at map[string]int) ([]byte, error) {
 	b := AppendStrings(nil, Valid(name), p.System)
 	for i := 0; i < len(p.Messages); {
 		if n := Run(conversation, at, p.Messages[i:]); n > 0 {
@@ -127,9 +172,6 @@ func Generate(name string, p *model.Prompt, conversation []core.Message, at map[
 	}
 	return AppendBytes(b, 9, []byte(Valid(p.Effort))), nil
 }
-
-// Refusals are the errors that correspond to codes of a CallbackError.
-var Refusals = map[int32]error{1: core.ErrUnavailable, 2: model.ErrQuota, 5: model.ErrTooLong, 6: model.ErrNoText, 7: core.ErrUnavailable}
 
 // Statuses maps errors to codes of gRPC and back. The first match is used.
 var Statuses = []struct {

@@ -12,8 +12,9 @@ import (
 
 // A Start is the decoded message of that name, which begins a call.
 type Start struct {
-	Request *core.Request         // without messages
-	Models  map[string]model.Info // those of the host, by name
+	Request   *core.Request         // without messages
+	Models    map[string]model.Info // those of the host, by name
+	Callbacks []string              // that the host answers
 }
 
 // DecodeStart decodes a Start. The result shares the bytes of data.
@@ -58,6 +59,8 @@ func DecodeStart(data []byte) (*Start, error) {
 		case 24:
 			q := &req.Quota
 			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &q.ModelCalls}, map[protowire.Number]*float64{2: &q.USD})
+		case 25:
+			s.Callbacks = append(s.Callbacks, string(f.Value))
 		case 26:
 			until := 0
 			if err = decodeNumbers(f.Value, map[protowire.Number]*int{1: &req.Cached.Messages, 2: &until}, nil); until > 0 {

@@ -3711,6 +3711,7 @@ type Run struct {
 	Settings      []byte                 `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"` // a JSON object; empty means {}
 	Messages      []*MessageRange        `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"` // which it may change; empty: all
 	Target        int64                  `protobuf:"varint,4,opt,name=target,proto3" json:"target,omitempty"`    // tokens of the whole conversation; 0 for that of the call
+	Whole         bool                   `protobuf:"varint,5,opt,name=whole,proto3" json:"whole,omitempty"`      // for messages in place of edit in the result
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3773,12 +3774,20 @@ func (x *Run) GetTarget() int64 {
 	return 0
 }
 
+func (x *Run) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 type RunResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edit          *Edit                  `protobuf:"bytes,1,opt,name=edit,proto3" json:"edit,omitempty"`
 	Tokens        int64                  `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"` // of the conversation after the edit
 	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
-	Steps         []*Step                `protobuf:"bytes,4,rep,name=steps,proto3" json:"steps,omitempty"` // the strategy's report: its notes say why nothing was changed
+	Steps         []*Step                `protobuf:"bytes,4,rep,name=steps,proto3" json:"steps,omitempty"`       // the strategy's report: its notes say why nothing was changed
+	Messages      []*Message             `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"` // after the edit: new ones have no ID, unchanged ones no parts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3837,6 +3846,13 @@ func (x *RunResult) GetUsage() *Usage {
 func (x *RunResult) GetSteps() []*Step {
 	if x != nil {
 		return x.Steps
+	}
+	return nil
+}
+
+func (x *RunResult) GetMessages() []*Message {
+	if x != nil {
+		return x.Messages
 	}
 	return nil
 }
@@ -4572,17 +4588,19 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x06Hidden\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\tR\x03ids\"B\n" +
 	"\x0eHiddenMessages\x120\n" +
-	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\x8c\x01\n" +
+	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xa2\x01\n" +
 	"\x03Run\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x1a\n" +
 	"\bsettings\x18\x02 \x01(\fR\bsettings\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.condense.v1.MessageRangeR\bmessages\x12\x16\n" +
-	"\x06target\x18\x04 \x01(\x03R\x06target\"\x9d\x01\n" +
+	"\x06target\x18\x04 \x01(\x03R\x06target\x12\x14\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\"\xcf\x01\n" +
 	"\tRunResult\x12%\n" +
 	"\x04edit\x18\x01 \x01(\v2\x11.condense.v1.EditR\x04edit\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12(\n" +
 	"\x05usage\x18\x03 \x01(\v2\x12.condense.v1.UsageR\x05usage\x12'\n" +
-	"\x05steps\x18\x04 \x03(\v2\x11.condense.v1.StepR\x05steps\"\x1d\n" +
+	"\x05steps\x18\x04 \x03(\v2\x11.condense.v1.StepR\x05steps\x120\n" +
+	"\bmessages\x18\x05 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\x1d\n" +
 	"\x05Embed\x12\x14\n" +
 	"\x05texts\x18\x01 \x03(\fR\x05texts\"c\n" +
 	"\bEmbedded\x12-\n" +
@@ -4760,21 +4778,22 @@ var file_condense_v1_condense_proto_depIdxs = []int32{
 	25, // 65: condense.v1.RunResult.edit:type_name -> condense.v1.Edit
 	32, // 66: condense.v1.RunResult.usage:type_name -> condense.v1.Usage
 	31, // 67: condense.v1.RunResult.steps:type_name -> condense.v1.Step
-	51, // 68: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
-	32, // 69: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
-	54, // 70: condense.v1.FilePieces.pieces:type_name -> condense.v1.FilePiece
-	56, // 71: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 72: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 73: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 74: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 75: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 76: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 77: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	75, // [75:78] is the sub-list for method output_type
-	72, // [72:75] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	17, // 68: condense.v1.RunResult.messages:type_name -> condense.v1.Message
+	51, // 69: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
+	32, // 70: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
+	54, // 71: condense.v1.FilePieces.pieces:type_name -> condense.v1.FilePiece
+	56, // 72: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 73: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 74: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 75: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 76: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 77: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 78: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	76, // [76:79] is the sub-list for method output_type
+	73, // [73:76] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -13,7 +14,7 @@ import (
 )
 
 type config struct {
-	Do string `json:"do" doc:"What it does besides." enum:"|asks|panics|exits|eats-memory|tells"`
+	Do string `json:"do" doc:"What it does besides." enum:"|asks|asks-more|panics|exits|eats-memory|tells"`
 }
 
 type provider struct {
@@ -51,6 +52,8 @@ func (p *provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	switch p.Do {
 	case "asks":
 		return res, p.ask(ctx, req, res)
+	case "asks-more":
+		return p.askMore(ctx, req)
 	case "panics":
 		var m map[string]int
 		m["x"] = 1
@@ -87,4 +90,35 @@ func (p *provider) ask(ctx context.Context, req *core.Request, res *core.Result)
 	res.Messages = append(res.Messages, core.Message{Role: core.RoleUser, Kind: core.KindSummary, Parts: []core.Part{summary}})
 	res.Steps = []core.Step{{Name: "summary", Looked: 2, Changed: 1, Saved: map[string]int{"tool_result": 5}, Duration: 3 * time.Millisecond, Note: "done"}}
 	return nil
+}
+
+// askMore uses what a host may lack: a strategy on the middle of the conversation, vectors, hidden messages and files.
+func (p *provider) askMore(ctx context.Context, req *core.Request) (*core.Result, error) {
+	vectors, usage, err := p.env.Embed(ctx, []string{"", "a text"})
+	if err != nil {
+		return nil, err
+	}
+	part := *req
+	part.Messages = slices.Clone(req.Messages)
+	for i := range part.Messages {
+		part.Messages[i].Protected = i < 2 || i > len(part.Messages)-4
+	}
+	res, err := p.env.Run(ctx, &part, "smart", []byte(`{"preset":"aggressive"}`))
+	if err != nil {
+		return nil, err
+	}
+	hidden, err := req.Hidden("old")
+	if err != nil {
+		return nil, err
+	}
+	if _, err = req.Hidden("unknown"); err == nil {
+		return nil, fmt.Errorf("an unknown message is no error")
+	}
+	file, fault := req.File("a.go")
+	if fault != nil {
+		return nil, fault
+	}
+	note := fmt.Sprint(len(vectors), vectors[1], usage.Calls, hidden[0].Parts, err, file, req.Cached.Messages, req.Messages[0].Labels)
+	res.Messages = slices.Insert(res.Messages, 0, core.Message{Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{core.Text(note)}})
+	return res, nil
 }
