@@ -109,6 +109,9 @@ func remarksOn(c *control.Conversation) []string {
 	if e := c.LastEpoch; e != nil && c.Condensed {
 		all = append(all, plain.Each(e.Truth.Faults(), func(fault string) string { return c.Short() + ": " + fault })...)
 	}
+	if c.Money != "" {
+		all = append(all, c.Short()+": "+c.Money)
+	}
 	all = append(all, plain.Each(c.Troubles(), func(trouble string) string { return c.Short() + ": " + trouble })...)
 	if c.Undone {
 		all = append(all, c.Short()+": its last condensation is undone; only a full window, or 'condense live now', brings the next one")
