@@ -40,7 +40,7 @@ func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.
 			continue
 		}
 		sub := p.With(f.key)
-		if c.origins[sub.ID()].Kind == FromDefault && c.declared(p) {
+		if c.origins[sub.ID()].Kind == FromDefault && len(p) > 1 && c.origins[p.ID()].Kind != FromDefault {
 			continue
 		}
 		var child *yaml.Node
@@ -62,11 +62,6 @@ func (c *Config) showObject(values map[string]any, at place, p tree.Path) *yaml.
 		out.Content = append(out.Content, textNode(f.key), child)
 	}
 	return out
-}
-
-// declared reports whether a layer above the defaults has the entry of a section at p.
-func (c *Config) declared(p tree.Path) bool {
-	return len(p) > 1 && c.origins[p.ID()].Kind != FromDefault
 }
 
 func textNode(s string) *yaml.Node {

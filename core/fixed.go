@@ -150,11 +150,7 @@ func FixedTokens(req *Request) int {
 
 // TotalTokens returns the sum of the messages' Tokens.
 func TotalTokens(messages []Message) int {
-	n := 0
-	for i := range messages {
-		n += messages[i].Tokens
-	}
-	return n
+	return plain.Sum(messages, func(x Message) int { return x.Tokens })
 }
 
 func anyPinned(messages []Message) bool {

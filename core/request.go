@@ -143,10 +143,7 @@ func (r *Request) Tokens() int {
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages = slices.Clone(r.Messages)
-	total := 0
-	for i := range c.Messages {
-		total += partsIn(c.Messages[i].Parts)
-	}
+	total := plain.Sum(c.Messages, func(x Message) int { return partsIn(x.Parts) })
 	// One array for all parts, so that a copy of a long history takes few allocations.
 	free := make([]Part, total)
 	for i := range c.Messages {

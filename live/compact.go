@@ -186,10 +186,7 @@ func (e *exchange) compactJob(items [][]byte) *job.Job {
 }
 
 func counted(items [][]byte) (n int) {
-	for _, item := range items {
-		n += count.Tokens(item)
-	}
-	return n
+	return plain.Sum(items, count.Tokens)
 }
 
 // compact answers a request to compact with a sealed compaction made here, without what the client sends again. The error

@@ -160,7 +160,7 @@ type row struct {
 	ID     string
 	Window int
 	Output int
-	Match  []string
+	Match  []rule
 	Price  []float64
 	Tiers  [][]float64
 }
@@ -173,20 +173,15 @@ var order = []string{
 }
 
 var table = sync.OnceValue(func() *parsed {
-	var file struct {
-		Providers map[string][]row
-	}
-	if err := json.Unmarshal(tableJSON, &file); err != nil {
-		panic("catalog: table.json: " + err.Error()) // embedded and tested; cannot happen in a build that passed
-	}
+	providers := decoded[struct{ Providers map[string][]row }]("table.json", tableJSON).Providers
 	t := &parsed{byProvider: map[string][]*Model{}, byID: map[string]*Model{}}
 	for _, p := range order {
-		for _, r := range file.Providers[p] {
+		for _, r := range providers[p] {
 			m := &Model{Provider: p, ID: r.ID, Window: r.Window, Output: r.Output, Price: price(r.Price)}
 			for _, tier := range r.Tiers {
 				m.Tiers = append(m.Tiers, model.Tier{Above: int(tier[0]), Price: price(tier[1:])})
 			}
-			m.rules = parseRules(r)
+			m.rules = append([]rule{{opEqual, strings.ToLower(r.ID)}}, r.Match...)
 			t.all = append(t.all, m)
 			t.byProvider[p] = append(t.byProvider[p], m)
 			if id := strings.ToLower(r.ID); t.byID[id] == nil {
@@ -219,35 +214,34 @@ const (
 	opDated    = '~' // equal, but for a date at the end
 )
 
-func parseRules(r row) []rule {
-	rules := make([]rule, 0, len(r.Match)+1)
-	rules = append(rules, rule{opEqual, strings.ToLower(r.ID)})
-	for _, m := range r.Match {
-		if len(m) > 1 {
-			rules = append(rules, rule{m[0], strings.ToLower(m[1:])})
-		}
+// UnmarshalText reads a rule of a table.
+func (r *rule) UnmarshalText(text []byte) error {
+	if len(text) < 2 {
+		return fmt.Errorf("no rule: %q", text)
 	}
-	return rules
+	*r = rule{text[0], strings.ToLower(string(text[1:]))}
+	return nil
+}
+
+// decoded reads an embedded file. A fault of one cannot happen in a build that passed the tests.
+func decoded[T any](name string, data []byte) (file T) {
+	if err := json.Unmarshal(data, &file); err != nil {
+		panic("catalog: " + name + ": " + err.Error())
+	}
+	return file
 }
 
 // find returns the first model that id names: exactly if there is one, by pattern
 // otherwise. Both arguments are in lower case.
 func find(id string, list []*Model) *Model {
-	for _, m := range list {
-		for _, r := range m.rules {
-			if r.op == opEqual && r.text == id {
-				return m
-			}
-		}
+	at := slices.IndexFunc(list, func(m *Model) bool { return slices.Contains(m.rules, rule{opEqual, id}) })
+	if at < 0 {
+		at = slices.IndexFunc(list, func(m *Model) bool { return matches(m.rules, id) })
 	}
-	for _, m := range list {
-		for _, r := range m.rules {
-			if r.match(id) {
-				return m
-			}
-		}
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return list[at]
 }
 
 var date = plain.Pattern(`[-@](\d{8}|\d{4}-\d{2}-\d{2})$`)
@@ -292,7 +286,7 @@ func CachingOf(name string, price model.Price) Caching {
 	id := cachingName(name)
 	var c Caching
 	for _, r := range cachingRows() {
-		if r.matches(id) {
+		if matches(r.rules, id) {
 			c = r.Caching
 			break
 		}
@@ -328,23 +322,20 @@ type cachingRow struct {
 	Caching
 }
 
-func (r *cachingRow) matches(id string) bool {
-	return slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(id) })
+func matches(rules []rule, id string) bool {
+	return slices.ContainsFunc(rules, func(r rule) bool { return r.match(id) })
 }
 
 var cachingRows = sync.OnceValue(func() []cachingRow {
-	var file struct {
+	file := decoded[struct {
 		Rows []struct {
-			Match             []string
+			Match             []rule
 			Bound, Automatic  bool
 			Min               int
 			Lifetime          string
 			Read, Write, Hour float64
 		}
-	}
-	if err := json.Unmarshal(cachingJSON, &file); err != nil {
-		panic("catalog: caching.json: " + err.Error()) // embedded and tested
-	}
+	}]("caching.json", cachingJSON)
 	rows := make([]cachingRow, len(file.Rows))
 	for i, r := range file.Rows {
 		rows[i].Caching = Caching{Bound: r.Bound, Automatic: r.Automatic, MinPrefix: r.Min, Read: r.Read, Write: r.Write, WriteHour: r.Hour}
@@ -355,7 +346,7 @@ var cachingRows = sync.OnceValue(func() []cachingRow {
 			}
 			rows[i].Lifetime = d
 		}
-		rows[i].rules = append(rows[i].rules, plain.Each(r.Match, func(m string) rule { return rule{m[0], m[1:]} })...)
+		rows[i].rules = r.Match
 	}
 	return rows
 })
@@ -383,32 +374,18 @@ var tokensJSON []byte
 func TokenFactor(name string) float64 {
 	id := cachingName(name)
 	for _, r := range tokenRows() {
-		if slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(id) }) {
-			return r.tokens
+		if matches(r.Match, id) {
+			return r.Tokens
 		}
 	}
 	return 1
 }
 
 type tokenRow struct {
-	rules  []rule
-	tokens float64
+	Match  []rule
+	Tokens float64
 }
 
 var tokenRows = sync.OnceValue(func() []tokenRow {
-	var file struct {
-		Rows []struct {
-			Match  []string
-			Tokens float64
-		}
-	}
-	if err := json.Unmarshal(tokensJSON, &file); err != nil {
-		panic("catalog: tokens.json: " + err.Error()) // embedded and tested
-	}
-	rows := make([]tokenRow, len(file.Rows))
-	for i, r := range file.Rows {
-		rows[i].tokens = r.Tokens
-		rows[i].rules = append(rows[i].rules, plain.Each(r.Match, func(m string) rule { return rule{m[0], m[1:]} })...)
-	}
-	return rows
+	return decoded[struct{ Rows []tokenRow }]("tokens.json", tokensJSON).Rows
 })

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -173,10 +174,7 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 		open:  map[string][]*Use{},
 		alike: alike(messages),
 	}
-	parts := 0
-	for i := range messages {
-		parts += len(messages[i].Parts)
-	}
+	parts := plain.Sum(messages, func(x core.Message) int { return len(x.Parts) })
 	room := len(messages)
 	if r.fresh != nil || r.known != nil {
 		r.index()

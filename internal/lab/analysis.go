@@ -319,17 +319,11 @@ func tail(n int) float64 {
 const maxDrawn = 2000
 
 func mean(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x
-	}
+	s := plain.Sum(v, func(x float64) float64 { return x })
 	return s / float64(len(v))
 }
 
 func deviation(v []float64, m float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += (x - m) * (x - m)
-	}
+	s := plain.Sum(v, func(x float64) float64 { return (x - m) * (x - m) })
 	return math.Sqrt(s / float64(max(1, len(v)-1)))
 }

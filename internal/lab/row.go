@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/lab/truth"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -206,10 +207,7 @@ func (b *trial) condense(ctx context.Context, s *Strategy, messages []core.Messa
 	if err != nil {
 		return nil, 0, err
 	}
-	var took time.Duration
-	for _, a := range out.Attempts {
-		took += a.Duration
-	}
+	took := plain.Sum(out.Attempts, func(a core.Attempt) time.Duration { return a.Duration })
 	return out, took, nil
 }
 
@@ -295,10 +293,7 @@ func outcome(c *core.ChainResult) (core.Outcome, string) {
 
 // sizeOf counts messages again, whatever they say of their size.
 func sizeOf(c core.Counter, messages []core.Message) (tokens int) {
-	for i := range messages {
-		tokens += core.MessageTokens(c, messages[i])
-	}
-	return tokens
+	return plain.Sum(messages, func(x core.Message) int { return core.MessageTokens(c, x) })
 }
 
 // judge adds all measures of view to r.
@@ -325,10 +320,7 @@ func (b *trial) measure(r *Row, view []core.Message) {
 		sameBytes += core.ContentBytes(prefix[same].Parts...)
 		same++
 	}
-	all := 0
-	for i := range prefix {
-		all += core.ContentBytes(prefix[i].Parts...)
-	}
+	all := plain.Sum(prefix, func(x core.Message) int { return core.ContentBytes(x.Parts...) })
 	r.Values["head_messages"] = float64(same) / float64(max(1, len(prefix)))
 	r.Values["head_bytes"] = float64(sameBytes) / float64(max(1, all))
 	if turns, ok := ratiosOf(b.session).payback(r.Before, r.After, sameTokens, r.Usage); ok {

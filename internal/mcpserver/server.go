@@ -455,10 +455,7 @@ func statusTool(_ context.Context, st *State, _ *struct{}) ([]string, error) {
 	fmt.Fprintf(&b, "[condense status: %s, format %s, changed %s]\n", core.Label(st.Name), st.Format, st.Changed.UTC().Format(time.RFC3339))
 	j := c.Own.Journal
 	lost := c.Own.Lost(nil)
-	bytes := 0
-	for i := range lost {
-		bytes += len(lost[i].Text())
-	}
+	bytes := plain.Sum(lost, func(x recall.Piece) int { return len(x.Text()) })
 	fmt.Fprintf(&b, "messages: %s, of which the conversation now has %s; condensations: %s\n",
 		size.Group(len(j.Messages())), size.Group(j.Len()), size.Group(len(j.Condensations())))
 	if st.Records || len(lost) > 0 {

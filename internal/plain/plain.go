@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -46,6 +47,14 @@ func Each[T, U any](values []T, of func(T) U) (all []U) {
 		all = append(all, of(v))
 	}
 	return all
+}
+
+// Sum returns the sum of what a function makes of each value.
+func Sum[T any, N int | int64 | float64 | time.Duration](values []T, of func(T) N) (sum N) {
+	for _, v := range values {
+		sum += of(v)
+	}
+	return sum
 }
 
 // Set returns the set of keys.

@@ -96,6 +96,9 @@ func TestIndex(t *testing.T) {
 	if got := plain.Set(plain.Each(words, func(s string) int { return len(s) })); len(got) != 1 || !got[3] {
 		t.Errorf("got %v", got)
 	}
+	if got := plain.Sum(words, func(s string) int { return len(s) }); got != 9 {
+		t.Errorf("got %d, want 9", got)
+	}
 	if got := plain.Each(nil, strings.ToUpper); got != nil {
 		t.Errorf("got %v, want nil", got)
 	}

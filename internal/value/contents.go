@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value/ledger"
 )
 
@@ -174,10 +175,7 @@ func (r *reading) answered(u *unit, pass *Passage, calls map[callKey]int, key ca
 
 // perToken returns the bytes of content that a token of the conversation has.
 func (r *reading) perToken() float64 {
-	bytes := 0
-	for i := range r.messages {
-		bytes += core.ContentBytes(r.messages[i].Parts...)
-	}
+	bytes := plain.Sum(r.messages, func(x core.Message) int { return core.ContentBytes(x.Parts...) })
 	return max(1, float64(bytes)/float64(max(1, core.TotalTokens(r.messages))))
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -120,10 +121,7 @@ func Read(messages []core.Message) *Conversation {
 
 // read divides messages that were read as d. Demands says whether to find the user's demands.
 func read(messages []core.Message, d *dialog.Dialog, demands, framed bool) *Conversation {
-	size := 0
-	for i := range messages {
-		size += messages[i].Tokens * 4
-	}
+	size := plain.Sum(messages, func(x core.Message) int { return x.Tokens * 4 })
 	// Typical numbers for texts of this size, so that little is moved while they are read.
 	c := &Conversation{
 		messages: len(messages),

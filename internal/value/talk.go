@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Talk is a conversation without tools, of many messages in prose. Later questions there are about whole statements,
@@ -149,10 +150,7 @@ func (u *utterance) rate(words []string, in map[string]int, messages int, answer
 	}
 	slices.Sort(rarity)
 	top := rarity[max(0, len(rarity)-rarest):]
-	topSum := 0.0
-	for _, r := range top {
-		topSum += r
-	}
+	topSum := plain.Sum(top, func(r float64) float64 { return r })
 	sentences, questions := 0.0, 0.0
 	for l := u.lines.Start; l < u.lines.End; l++ {
 		for _, at := range dialog.Sentences(c.Lines[l].Text) {

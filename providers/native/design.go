@@ -107,11 +107,7 @@ func (p *Provider) promptOverhead(req *core.Request, t *task) int {
 }
 
 func messagesTokens(c core.Counter, messages []core.Message) int {
-	n := 0
-	for i := range messages {
-		n += core.MessageTokens(c, messages[i])
-	}
-	return n
+	return plain.Sum(messages, func(x core.Message) int { return core.MessageTokens(c, x) })
 }
 
 // summarize has the summary of one task written, in the parts of its design.

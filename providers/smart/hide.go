@@ -5,6 +5,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A group is a run of messages that are hidden together or not at all.
@@ -136,10 +137,7 @@ func (w *work) addBlock(i, j int, part *dialog.Part) {
 		b.users = m.Role == core.RoleUser
 	case core.Reasoning, core.Image, core.Opaque:
 	}
-	bytes := 0
-	for k := range part.Passages {
-		bytes += len(part.Passages[k].Text)
-	}
+	bytes := plain.Sum(part.Passages, func(x dialog.Passage) int { return len(x.Text) })
 	left := m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal
 	for k := range part.Passages {
 		pass := &part.Passages[k]

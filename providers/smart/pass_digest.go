@@ -44,7 +44,7 @@ var digestPass = onDemand(define("digest", classLossy, "",
 		}
 		now := digestFrom(w, undigested(w, old.marks))
 		now.follow(&old)
-		if now.same(&old) {
+		if slices.EqualFunc(now.lists[:], old.lists[:], slices.Equal[[]string]) {
 			return nil
 		}
 		now.marks = digestMarks(w)
@@ -250,11 +250,6 @@ type digestText struct {
 	lists  [digestLists][]string // newest first
 	mended map[string]bool       // calls that succeeded when they were last made
 	marks  []string
-}
-
-// same reports whether both say the same.
-func (d *digestText) same(e *digestText) bool {
-	return slices.EqualFunc(d.lists[:], e.lists[:], slices.Equal[[]string])
 }
 
 // readDigest parses the output of text.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -249,10 +250,7 @@ var prunePass = define("prune", classLossy,
 				continue
 			}
 			w.visited(u.results.End - u.results.Start)
-			n := 0
-			for _, p := range w.segments[u.results.Start:u.results.End] {
-				n += p.tokens
-			}
+			n := plain.Sum(w.segments[u.results.Start:u.results.End], func(p segment) int { return p.tokens })
 			if kept += n; kept > c.Protect {
 				prune = append(prune, u)
 				gain += n

@@ -290,15 +290,10 @@ func (w *work) describe(i int, s *stub) {
 	if w.blocks[p.block].users && p.use != nil {
 		s.of = "" // its header names the call, and a mark in a user's text must not add names
 	}
-	if w.recalls(p.use) || s.lines <= 1 && s.bytes < dialog.BriefBytes && s.media == "" {
+	if p.use != nil && p.use.Called && dialog.Recalls(p.use.Name, w.segments[p.use.call].text) || s.lines <= 1 && s.bytes < dialog.BriefBytes && s.media == "" {
 		return
 	}
 	s.handle = w.handle(p)
-}
-
-// recalls reports whether u, which may be nil, is a call of the tool recall.
-func (w *work) recalls(u *use) bool {
-	return u != nil && u.Called && dialog.Recalls(u.Name, w.segments[u.call].text)
 }
 
 // label names the origin of a segment, for a stub.

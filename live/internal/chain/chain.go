@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -82,10 +83,7 @@ const overhead = 256
 
 // add remembers a turn.
 func (h *Histories) add(k key, t *turn) {
-	var size int64
-	for _, item := range t.own {
-		size += int64(len(item)) + overhead/8
-	}
+	size := plain.Sum(t.own, func(item []byte) int64 { return int64(len(item)) + overhead/8 })
 	size += overhead + int64(len(k.id))
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -174,10 +174,6 @@ func (a *Account) add(s Section, text string) {
 	a.Items = append(a.Items, Item{Number: a.last, Section: s, Text: text})
 }
 
-func (a *Account) sort() {
-	slices.SortStableFunc(a.Items, func(x, y Item) int { return cmp.Or(cmp.Compare(x.Section, y.Section), cmp.Compare(x.Number, y.Number)) })
-}
-
 // first are the sections whose items go first where there is no room, and then the others.
 var first = [2][]Section{{Notes, Commands, Done, Facts, Files, Failures}, {Decisions, Open, State, Next, Constraints, Request}}
 
@@ -354,7 +350,7 @@ func Follow(former *Account, answer string, h *History) (*Account, Update) {
 		a.add(e.section, e.text)
 		a.Items[len(a.Items)-1].Handle = h.cite(e.text)
 	}
-	a.sort()
+	slices.SortStableFunc(a.Items, func(x, y Item) int { return cmp.Or(cmp.Compare(x.Section, y.Section), cmp.Compare(x.Number, y.Number)) })
 	return a, u
 }
 
