@@ -42,6 +42,8 @@ func TestRecognized(t *testing.T) {
 		{open, "", "", "opencode", "ses_1", ""},
 		{pi, piHead, "", "pi", "01a2-p", ""},
 		{header("User-Agent", "Anthropic/JS 0.91.1"), piHead, "", "pi", "", ""},
+		{header("User-Agent", "pi/1.6.0 (linux; node/v22.23.3; x64)"), "", "", "pi", "", ""},
+		{header("User-Agent", "Anthropic/JS 0.129.0"), strings.Replace(piHead, "an expert coding assistant operating", "a coding assistant running", 1), "", "pi", "", ""},
 		{header("User-Agent", "OpenAI/JS 5.20.1"), `"You are the GitHub Copilot CLI, a terminal assistant"`, "", "copilot", "", ""},
 		{header("User-Agent", "ai-sdk/openai-compatible/3.0.37"), `"You are Cline, an AI coding agent. Your primary goal"`, "", "cline", "", ""},
 		{header("User-Agent", "kilo/latest/7.7.7/cli", "X-Session-Affinity", "ses_1"), "", "", "kilo", "ses_1", ""},
@@ -109,6 +111,22 @@ func TestVolatile(t *testing.T) {
 	}
 	if head("You may use tools.") == first {
 		t.Error("the system prompt is not part of the hash")
+	}
+}
+
+// Qwen Code leaves the date out when it goes on with a session.
+func TestVolatileDate(t *testing.T) {
+	first := func(date string) wire.Hash {
+		r, err := wire.Parse(wire.Chat, []byte(`{"model":"m","messages":[{"role":"user","content":[`+date+`{"type":"text","text":"Go"}]}]}`),
+			&wire.Options{Volatile: agents.Of(header("User-Agent", "QwenCode/0.24.4 (linux; x64)"), nil).Volatile})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Messages[0].Hash
+	}
+	const reminder = `{"type":"text","text":"<system-reminder>\nThe current date is: Sunday, November 29, 2026. Note: This is the authoritative current date\n</system-reminder>"},`
+	if first("") != first(reminder) {
+		t.Error("the date makes another conversation")
 	}
 }
 
