@@ -2,7 +2,6 @@ package servecmd
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -52,7 +51,7 @@ func TestOptionsBeside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &gateway{log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		g := &gateway{log: slog.New(slog.DiscardHandler)}
 		o, err := g.options(c)
 		if err != nil {
 			t.Fatal(err)
