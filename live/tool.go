@@ -438,5 +438,5 @@ func (e *exchange) later(a wire.Answer) {
 	}
 	a = e.once(a)
 	paid, known := e.req.cost(a)
-	e.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, known: known, again: true})
+	e.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, saved: -paid, known: known, again: true})
 }

@@ -176,6 +176,7 @@ type About struct {
 	Input     float64        `json:"input,omitempty"` // US dollars per token: sent, cache write, cache read; 0: not known
 	Write     float64        `json:"write,omitempty"`
 	Read      float64        `json:"read,omitempty"`
+	Saved     float64        `json:"saved,omitempty"` // US dollars by all answers; negative if it has cost more
 }
 
 // Words are a set of the parts of words: what it lacks is not in the texts, what it has may be. An empty one has all.
@@ -271,6 +272,16 @@ func (c *Lease) Refuse(why job.Cause, now time.Time) bool {
 	}
 	c.about = &a
 	return true
+}
+
+// Earn adds what an answer has saved, in US dollars.
+func (c *Lease) Earn(saved float64) {
+	defer c.lock()()
+	if c.about != nil {
+		a := *c.about
+		a.Saved += saved
+		c.about = &a
+	}
 }
 
 // Observed is appended to the API in the keys of conversations that were only observed.
