@@ -111,7 +111,9 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 // wanted.
 func (r *request) mayHaveTool(ctx context.Context) bool {
 	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
-	return r.s.Recall.Tool && !r.s.Recall.Off && !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
+	return r.s.Recall.Tool && !r.s.Recall.Off && !agents.Subscription(r.in.header) &&
+		(r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) &&
+		!r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
 
@@ -162,7 +164,8 @@ type reply struct {
 // spliceable reports whether an answer is searched for calls of the tool.
 func (e *exchange) spliceable(res *http.Response) bool {
 	r := e.req
-	return (r.tool.session != nil || r.tool.apart != nil) && !r.t.count && !r.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
+	return (r.tool.session != nil || r.tool.apart != nil) && !r.t.count && !r.compacts &&
+		res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
 // answerCalls replaces the body of an answer by one in which the calls of the tool are answered. A stream is processed
