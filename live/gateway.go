@@ -168,9 +168,15 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
 		Ready: g.storeReady, Draining: g.draining.Load,
 	}
-	g.library = library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
-	g.library.Beside = s.Recall.Beside
-	g.mcp = g.newMCP()
+	empty := func() *library.Library {
+		return library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
+	}
+	g.library = empty()
+	if g.library.Beside = s.Recall.Beside; s.Recall.Own {
+		g.mcp = g.newMCP(g.library)
+	} else { // whoever chooses a secret could look for sessions by guessed keys
+		g.mcp = g.newMCP(empty())
+	}
 	g.current.Store(s)
 	g.stats.Since = s.Now()
 	g.background.Go(g.expire)

@@ -243,7 +243,7 @@ type Recall struct {
 	// to store the answer.
 	Tool bool
 	// Beside yields conversations whose condensed views were made elsewhere, as by condense resume, latest first: handles and numbers
-	// in them lead there, for every client. It is meant for a gateway with one user. Nil: there are none.
+	// in them lead there, by the gateway's own tool, and at /mcp with Own. It is meant for a gateway with one user. Nil: there are none.
 	Beside func() iter.Seq[*history.Journal]
 	// MaxSize is the most bytes, compressed, that the kept originals may take. Once it is reached, no more are kept,
 	// and condensed views get no handles. Default 1 GiB.

@@ -51,14 +51,14 @@ const (
 	maxAsked      = time.Minute // time until the answer is sent
 )
 
-// newMCP returns the handler of /mcp. It keeps no state between requests.
-func (g *Gateway) newMCP() http.Handler {
+// newMCP returns the handler of /mcp for a library. It keeps no state between requests.
+func (g *Gateway) newMCP(of *library.Library) http.Handler {
 	server := mcpserver.New("", func(ctx context.Context) (*mcpserver.State, error) {
 		a, ok := ctx.Value(askedKey{}).(asked)
 		if !ok {
 			return nil, library.ErrNothing
 		}
-		st, err := g.library.Memory(ctx, a.reader, a.session)
+		st, err := of.Memory(ctx, a.reader, a.session)
 		if err != nil && !errors.Is(err, library.ErrNothing) {
 			g.fault("recall", err)
 			err = errors.New("what was kept cannot be read now")

@@ -536,7 +536,7 @@ func TestRecallOverSocketForgotten(t *testing.T) {
 	t.Parallel()
 	shell := upstream.Call{Tool: "shell", Input: map[string]any{"command": `echo "mine"`}}
 	for name, happen := range map[string]func(*testing.T, *play, string){
-		"the client connects again": func(t *testing.T, p *play, _ string) { _ = p.client.Disconnect() },
+		"the client connects again": func(_ *testing.T, p *play, _ string) { _ = p.client.Disconnect() },
 		"the vendor forgets":        func(_ *testing.T, p *play, _ string) { p.vendor.Forget() },
 		"the gateway forgets":       func(_ *testing.T, p *play, _ string) { live.ForgetHistories(p.Gateway) },
 		"all forget": func(_ *testing.T, p *play, _ string) {

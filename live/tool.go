@@ -111,7 +111,9 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 // wanted.
 func (r *request) mayHaveTool(ctx context.Context) bool {
 	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
-	return r.s.Recall.Tool && !r.s.Recall.Off && !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
+	return r.s.Recall.Tool && !r.s.Recall.Off && !agents.Subscription(r.in.header) &&
+		(r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) &&
+		!r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
 
@@ -162,7 +164,8 @@ type reply struct {
 // spliceable reports whether an answer is searched for calls of the tool.
 func (e *exchange) spliceable(res *http.Response) bool {
 	r := e.req
-	return (r.tool.session != nil || r.tool.apart != nil) && !r.t.count && !r.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
+	return (r.tool.session != nil || r.tool.apart != nil) && !r.t.count && !r.compacts &&
+		res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
 // answerCalls replaces the body of an answer by one in which the calls of the tool are answered. A stream is processed
@@ -201,7 +204,7 @@ func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 			e.later(s.sink.Answer())
 		}
 		out := append(s.splice.Write(body), s.splice.Close()...)
-		s.tellApart()
+		s.tellApart(r.Context())
 		if !s.splice.Over() {
 			return withBody(res, out), nil
 		}
@@ -254,7 +257,7 @@ func (s *spliced) Read(p []byte) (int, error) {
 			s.err = err
 			s.out = append(s.out, s.splice.Close()...)
 		}
-		s.tellApart()
+		s.tellApart(s.r.Context())
 		if s.splice.Over() {
 			s.turn()
 		}
@@ -381,19 +384,20 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 }
 
 // tellApart stores the first answer of a conversation that begins as one with the tool and has none, before the client can go on.
-func (s *spliced) tellApart() {
-	r := s.e.req
-	if r.tool.apart == nil || !s.splice.Stopped() {
+func (s *spliced) tellApart(ctx context.Context) {
+	r, in := s.e.req, s.e.req.tool.apart
+	if in == nil || !s.splice.Stopped() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.r.Context()), longestNote)
+	r.tool.apart = nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
 	round, err := wire.NewRound(r.parsed.API, s.splice.Message(), nil, nil)
 	if err == nil {
 		round.Messages = nil
-		err = r.tool.apart.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: r.tool.at, Apart: round}, r.s.Now())
+		err = in.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: r.tool.at, Apart: round}, r.s.Now())
 	}
-	if r.tool.apart = nil; err != nil {
+	if err != nil {
 		r.g.fault("tool", err)
 	}
 }

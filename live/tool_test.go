@@ -820,6 +820,7 @@ func TestRecallBeside(t *testing.T) {
 	read := 0
 	p := newPlay(t, upstream.Options{Script: at}, upstream.Client{API: upstream.Chat, Model: "gpt-5.4", Session: "s"}, func(o *live.Options) {
 		withTool(o)
+		o.Recall.Own = true
 		o.Recall.Beside = func() iter.Seq[*history.Journal] {
 			read++
 			return slices.Values([]*history.Journal{history.New(), whole})
@@ -850,5 +851,12 @@ func TestRecallBeside(t *testing.T) {
 	texts, failed, _ = ask(t, p.server.URL+"/recall/"+secret+"/mcp", nil, "recall", map[string]any{"what": "h:0123456789"})
 	if !failed || read < 3 {
 		t.Errorf("%d looks, and an unknown handle finds %q", read, texts)
+	}
+	// Where clients choose their secrets, none of these leads to the sessions of the gateway's user.
+	_, s := serveWith(t, "http://127.0.0.1:1", nil, func(o *live.Options) {
+		o.Recall.Beside = func() iter.Seq[*history.Journal] { return slices.Values([]*history.Journal{whole}) }
+	})
+	if texts, failed, _ = ask(t, s.URL+"/recall/"+secret+"/mcp", nil, "recall", args); !failed || strings.Contains(strings.Join(texts, ""), "quokka") {
+		t.Errorf("/mcp with a chosen secret: %q", texts)
 	}
 }

@@ -205,7 +205,7 @@ func (l *Library) Continues(api wire.API, messages [][]byte) bool {
 		return false
 	}
 	key, refs := recall.Key(j.View()), recall.Mentioned(j.View())
-	return l.beside(func(c *recall.Conversation) bool {
+	return (key != "" || len(refs) > 0) && l.beside(func(c *recall.Conversation) bool {
 		if key != "" && recall.Key(c.Own.Journal.View()) == key {
 			return true
 		}

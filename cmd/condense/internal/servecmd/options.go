@@ -50,14 +50,12 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	}
 	if g.knows != nil { // the agent is started in this folder
 		opts.Agent = g.knows.of
-		for _, a := range sessions.Agents() {
-			if a.Name == g.knows.agent.Command {
-				opts.Recall.Beside = a.Wholes
-			}
-		}
 		if opts.Folder, err = os.Getwd(); err != nil {
 			return nil, err
 		}
+	}
+	if token == "" && s.Tokens == "" && (g.knows != nil || len(s.Tenants) == 0) { // it answers this machine only
+		opts.Recall.Beside = sessions.Wholes
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Upstreams)) {
 		if err := live.CheckUpstream(name, s.Upstreams[name]); err != nil {

@@ -157,17 +157,19 @@ func (a *Agent) Recent() (all []*Session, folder string, err error) {
 // Whole returns the file beside a session that has the whole conversation, if the session's own begins with a condensed view.
 func Whole(path string) string { return filepath.Join(path+".history", "whole.jsonl") }
 
-// Wholes yields the conversations beside the agent's sessions, the latest first. One that cannot be read is left out.
-func (a *Agent) Wholes() iter.Seq[*history.Journal] {
+// Wholes yields the conversations beside the sessions of all agents, of each the latest first. One that cannot be read is left out.
+func Wholes() iter.Seq[*history.Journal] {
 	return func(yield func(*history.Journal) bool) {
-		all, _, _ := a.Recent()
-		for _, s := range all {
-			data, err := os.ReadFile(Whole(s.Path))
-			if err != nil {
-				continue
-			}
-			if j, _, err := history.Decode(bytes.NewReader(data)); err == nil && !yield(j) {
-				return
+		for _, a := range Agents() {
+			all, _, _ := a.Recent()
+			for _, s := range all {
+				data, err := os.ReadFile(Whole(s.Path))
+				if err != nil {
+					continue
+				}
+				if j, _, err := history.Decode(bytes.NewReader(data)); err == nil && !yield(j) {
+					return
+				}
 			}
 		}
 	}
