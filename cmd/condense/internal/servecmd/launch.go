@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/agents"
@@ -155,25 +156,32 @@ func (l *launched) meter(m *Meter, program, environ []string) error {
 	if err != nil {
 		return err
 	}
-	plugin, err := l.file(m.Name, m.Plugin)
-	if err != nil {
-		return err
+	found := []string{""}
+	for i := 0; m.Plugin != "" && i < len(m.Files); i++ {
+		path, err := l.file(filepath.Base(m.Files[i].Path), cmp.Or(m.Files[i].Text, m.Plugin))
+		if err != nil {
+			return err
+		}
+		found = append(found[:i], path)
+		l.set(meterVariable, string(line))
 	}
-	l.set(meterVariable, string(line))
 	for _, arg := range m.Args {
-		l.args = append(l.args, strings.ReplaceAll(arg, "{plugin}", plugin))
+		l.args = append(l.args, strings.NewReplacer("{plugin}", found[0], "{hook}", hookCommand(program)).Replace(arg))
 	}
 	if m.Variable == "" {
 		return nil
 	}
+	l.set(m.Variable, cmp.Or(lookup(environ, m.Variable), found[len(found)-1]))
 	if own := lookup(environ, m.Variable); own != "" {
 		l.notes = append(l.notes,
 			fmt.Sprintf("%s is set: add the plugin to %s for --status; condense statusline --plugin prints it", m.Variable, own))
-		return nil
 	}
-	file, err := l.file(m.File, strings.ReplaceAll(m.Settings, "{plugin}", plugin))
-	l.set(m.Variable, file)
-	return err
+	return nil
+}
+
+// hookCommand is the command of a hook that prints the status line, as a string of JSON and of TOML.
+func hookCommand(program []string) string {
+	return strconv.Quote(shellLine(append(slices.Clip(program), "--output", "hook")))
 }
 
 func (l *launched) set(name, value string) {
