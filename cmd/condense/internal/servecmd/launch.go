@@ -153,30 +153,22 @@ func (l *launched) meter(m *Meter, program, environ []string) error {
 		return nil
 	}
 	line, err := json.Marshal(program)
-	if err != nil {
-		return err
-	}
-	found := []string{""}
-	for i := 0; m.Plugin != "" && i < len(m.Files); i++ {
-		path, err := l.file(filepath.Base(m.Files[i].Path), cmp.Or(m.Files[i].Text, m.Plugin))
-		if err != nil {
-			return err
-		}
-		found = append(found[:i], path)
+	first, last := "", ""
+	for i := 0; m.Plugin != "" && i < len(m.Files) && err == nil; i++ {
+		last, err = l.file(filepath.Base(m.Files[i].Path), cmp.Or(m.Files[i].Text, m.Plugin))
+		first = cmp.Or(first, last)
 		l.set(meterVariable, string(line))
 	}
 	for _, arg := range m.Args {
-		l.args = append(l.args, strings.NewReplacer("{plugin}", found[0], "{hook}", hookCommand(program)).Replace(arg))
+		l.args = append(l.args, strings.NewReplacer("{plugin}", first, "{hook}", hookCommand(program)).Replace(arg))
 	}
-	if m.Variable == "" {
-		return nil
-	}
-	l.set(m.Variable, cmp.Or(lookup(environ, m.Variable), found[len(found)-1]))
-	if own := lookup(environ, m.Variable); own != "" {
+	if own := lookup(environ, m.Variable); m.Variable != "" && own != "" {
 		l.notes = append(l.notes,
 			fmt.Sprintf("%s is set: add the plugin to %s for --status; condense statusline --plugin prints it", m.Variable, own))
+	} else if m.Variable != "" {
+		l.set(m.Variable, last)
 	}
-	return nil
+	return err
 }
 
 // hookCommand is the command of a hook that prints the status line, as a string of JSON and of TOML.
