@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Trigger is the reason for a condensation.
@@ -204,11 +206,7 @@ func CountEach(c Counter, contents ...[]Part) []int {
 	if c, ok := c.(BatchCounter); ok {
 		return c.CountEach(contents...)
 	}
-	counts := make([]int, len(contents))
-	for i, parts := range contents {
-		counts[i] = c.Count(parts...)
-	}
-	return counts
+	return plain.Each(contents, func(parts []Part) int { return c.Count(parts...) })
 }
 
 // MessageTokens returns the size of m by c, including framing.

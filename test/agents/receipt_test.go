@@ -36,7 +36,8 @@ func TestReceipt(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			s.socket = filepath.Join(dir, "s")
-			s.wrapped = append([]string{s.condense(t), "wrap", "--status", "--store", filepath.Join(s.home, "serve.db")}, append(s.upstreams(), "--")...)
+			s.wrapped = []string{s.condense(t), "wrap", "--status", "--store", filepath.Join(s.home, "serve.db")}
+			s.wrapped = append(append(s.wrapped, s.upstreams()...), "--")
 			s.open(t, "")
 			if a.name == "codex" {
 				testkit.Eventually(t, "Codex asks about the hook", func() bool { return strings.Contains(s.screen(t), asks) })

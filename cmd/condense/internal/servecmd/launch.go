@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A launched agent.
@@ -83,9 +84,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		fill = strings.NewReplacer(append(texts, "{file}", file)...).Replace
 	}
 	if begins {
-		for _, arg := range p.Args {
-			l.args = append(l.args, fill(arg))
-		}
+		l.args = append(l.args, plain.Each(p.Args, fill)...)
 	}
 	if p.Merge != "" {
 		text, err := merged(&p, recall, to.later, lookup(environ, p.Merge), fill)
@@ -138,9 +137,7 @@ func (l *launched) recall(r *Recall, fill func(string) string) error {
 	for name, value := range r.Env {
 		l.set(name, fill(value))
 	}
-	for _, arg := range r.Args {
-		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
-	}
+	l.args = append(l.args, plain.Each(r.Args, func(arg string) string { return strings.ReplaceAll(fill(arg), "{mcpfile}", file) })...)
 	return nil
 }
 
@@ -159,9 +156,8 @@ func (l *launched) meter(m *Meter, program, environ []string) error {
 		first = cmp.Or(first, last)
 		l.set(meterVariable, string(line))
 	}
-	for _, arg := range m.Args {
-		l.args = append(l.args, strings.NewReplacer("{plugin}", first, "{hook}", hookCommand(program)).Replace(arg))
-	}
+	fill := strings.NewReplacer("{plugin}", first, "{hook}", hookCommand(program)).Replace
+	l.args = append(l.args, plain.Each(m.Args, fill)...)
 	if own := lookup(environ, m.Variable); m.Variable != "" && own != "" {
 		l.notes = append(l.notes,
 			fmt.Sprintf("%s is set: add the plugin to %s for --status; condense statusline --plugin prints it", m.Variable, own))
