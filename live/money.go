@@ -81,7 +81,8 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 	e.used(a, b)
 	if r.lease != nil {
 		u := &Used{
-			Time: r.in.start, Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
+			Time: r.in.start, Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
+			Saved: b.saved, Priced: b.known,
 		}
 		if !b.again {
 			u.Epoch = began(e.plan.state)

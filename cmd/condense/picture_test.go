@@ -23,11 +23,11 @@ type placed struct {
 	Y    int
 }
 
-// A bar shows the tokens of one kind before and after.
+// A bar shows the tokens of one kind before and after, or of all.
 type bar struct {
 	Name, Before, After, From string
 	Y, Top, Was, Width        int
-	Kept                      bool
+	Sum                       bool
 }
 
 // TestPicture: the picture of README is a run of the program. Its template is testdata/picture.svg.tmpl; -update draws it again.
@@ -59,24 +59,37 @@ func TestPicture(t *testing.T) {
 		}
 		Messages, Words struct{ Before, After int }
 	}
-	p := map[string]any{"Run": "condense run session.json.gz --to condense -o shorter.jsonl"}
-	if err := json.Unmarshal([]byte(sh(p["Run"].(string)+" -q --report -")), &r); err != nil {
+	p := map[string]any{"Session": "session.json.gz", "Flags": "--to condense -o shorter.jsonl"}
+	if err := json.Unmarshal([]byte(sh(fmt.Sprintf("condense run %s %s -q --report -", p["Session"], p["Flags"]))), &r); err != nil {
 		t.Fatal(err)
 	}
 	p["Messages"], p["Before"], p["After"] = r.Messages.Before, size.Group(r.Tokens.Before), size.Group(r.Tokens.After)
 	if r.Words.After != r.Words.Before {
 		t.Errorf("the picture says that all the user's words are kept: %v", r.Words)
 	}
-	kinds := r.Tokens.ByKind
-	kinds["words"] = r.Words
+	p["Words"] = size.Group(r.Words.After)
 	var bars []bar
-	const widest = 460
-	for i, k := range [][2]string{{"tool_result", "tool results"}, {"tool_call", "tool calls"}, {"assistant", "assistant"}, {"summary", "quotes of them"}, {"words", "your words"}} {
-		n, y := kinds[k[0]], 92+26*i
-		b := bar{Name: k[1], Before: size.Group(n.Before), After: size.Group(n.After), Y: y, Top: y - 12, Kept: k[0] == "words"}
-		b.Was, b.Width = n.Before*widest/kinds["tool_result"].Before, max(1, n.After*widest/kinds["tool_result"].Before)
+	var sum [2]int
+	const widest = 120
+	for i, row := range []struct{ name, kinds string }{
+		{"tool results", "tool_result"}, {"tool calls", "tool_call"}, {"assistant", "assistant"}, {"you", "user injected"},
+		{"quotes, index", "summary"}, {"all", ""},
+	} {
+		before, after, y := r.Tokens.Before, r.Tokens.After, 110+23*i
+		if row.kinds != "" {
+			before, after = 0, 0
+			for _, kind := range strings.Fields(row.kinds) {
+				before, after = before+r.Tokens.ByKind[kind].Before, after+r.Tokens.ByKind[kind].After
+			}
+			sum[0], sum[1] = sum[0]+before, sum[1]+after
+		}
+		b := bar{Name: row.name, Before: size.Group(before), After: size.Group(after), Y: y, Top: y - 12, Sum: row.kinds == ""}
+		b.Was, b.Width = before*widest/r.Tokens.Before, max(1, after*widest/r.Tokens.Before)
 		b.From = fmt.Sprintf("%.2f", float64(b.Was)/float64(b.Width))
 		bars = append(bars, b)
+	}
+	if sum != [2]int{r.Tokens.Before, r.Tokens.After} {
+		t.Errorf("the rows make %v tokens, and the last one says %v", sum, r.Tokens)
 	}
 	p["Bars"] = bars
 	view := sh("condense view shorter.jsonl --to anthropic 2>/dev/null")
@@ -87,11 +100,16 @@ func TestPicture(t *testing.T) {
 	if err := json.Unmarshal([]byte(view), &sent); err != nil {
 		t.Fatal(err)
 	}
-	extract, y := fmt.Sprint(sent[0].Content), 264
+	extract, y := fmt.Sprint(sent[0].Content), 290
+	const longest = 46 // letters of a line, which a phone can show
 	at := func(lines []string) (out []placed) {
 		for _, line := range lines {
 			y += 22
-			out = append(out, placed{strings.ReplaceAll(line, "\t", "  "), y})
+			line = strings.ReplaceAll(strings.TrimLeft(line, " "), "\t", " ")
+			if letters := []rune(line); len(letters) > longest {
+				line = string(letters[:longest-1]) + "…"
+			}
+			out = append(out, placed{line, y})
 		}
 		return out
 	}
@@ -105,7 +123,7 @@ func TestPicture(t *testing.T) {
 		shown = append(shown, line)
 	}
 	p["View"] = at(shown)
-	y += 36
+	y += 34
 	p["RecallY"], p["Recall"] = y, "condense recall shorter.jsonl m53 --lines 2-3"
 	p["Recalled"] = at(strings.Split(strings.TrimRight(sh(p["Recall"].(string)+" 2>/dev/null"), "\n"), "\n"))
 	p["Undo"] = "condense undo shorter.jsonl -i"

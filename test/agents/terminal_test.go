@@ -55,6 +55,8 @@ type terminal struct {
 	socket string // of tmux
 	id     string // of the conversation
 
+	wrapped []string // the command and flags of condense wrap, which starts the agent; nil for none
+
 	mu     sync.Mutex
 	bodies [][]byte // of the client's requests; number i+1
 }
@@ -106,7 +108,8 @@ func (s *terminal) open(t *testing.T, address string) {
 		write(t, filepath.Join(s.home, name), strings.ReplaceAll(text, "{dir}", s.dir))
 	}
 	args := slices.DeleteFunc(slices.Clone(s.agent.args), func(arg string) bool { return slices.Contains(how.drop, arg) })
-	command := slices.Concat([]string{"env", "TERM=xterm-256color"}, s.agent.env, how.env, []string{filepath.Join(s.home, "bin", s.agent.name)}, args)
+	command := slices.Concat([]string{"env", "TERM=xterm-256color"}, s.agent.env, how.env, s.wrapped,
+		[]string{filepath.Join(s.home, "bin", s.agent.name)}, args)
 	s.curious = true
 	pid, err := strconv.Atoi(strings.TrimSpace(s.tmux(t, append([]string{"new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", "test", "-x", "160", "-y", "40", "--"}, command...)...)))
 	if err != nil {

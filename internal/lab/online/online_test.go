@@ -133,7 +133,8 @@ func TestPages(t *testing.T) {
 		}
 		live, of, sum := list.Conversations[0], data.Conversations[0].Of.Saved, g.Stats().Saved
 		return of != 0 && math.Abs(live.Saved-of) < 1e-9 && math.Abs(sum-of) < 1e-9 &&
-			strings.Contains(data.Sentence, strings.TrimRight(size.Dollars(math.Abs(of), 4), "0")) && strings.Contains(live.Money, size.Dollars(math.Abs(of), 2)+" ") &&
+			strings.Contains(data.Sentence, strings.TrimRight(size.Dollars(math.Abs(of), 4), "0")) &&
+			strings.Contains(live.Money, size.Dollars(math.Abs(of), 2)+" ") &&
 			strings.Contains(live.Money, "a full window")
 	})
 	if len(one.Of.Curve) == 0 || len(one.Of.Epochs) == 0 || len(one.Faults) != len(one.Of.Epochs) {

@@ -100,7 +100,8 @@ func dearer(g *comparecmd.Glance) string {
 	case g.Would <= g.Was:
 		return ""
 	case g.Own > 0 && g.Own < g.Left:
-		return fmt.Sprintf(":\n  it costs more because it keeps more: %.0f %% of the tokens each time, and the agents' own compactions %.0f %%", 100*g.Left, 100*g.Own)
+		return fmt.Sprintf(":\n  it costs more because it keeps more: %.0f %% each time, the agents' own compactions %.0f %%",
+			100*g.Left, 100*g.Own)
 	default:
 		return ":\n  it costs more because each time the vendor's cache is written again"
 	}

@@ -32,7 +32,7 @@ func TestGuideSaysWhatIsNotFinished(t *testing.T) {
 func TestGuideSaysWhyItCostsMore(t *testing.T) {
 	t.Parallel()
 	for want, g := range map[string]comparecmd.Glance{
-		"keeps more: 68 % of the tokens each time, and the agents' own compactions 16 %": {Epochs: 1, Was: 20.87, Would: 22.22, Left: .68, Own: .16},
+		"keeps more: 68 % each time, the agents' own compactions 16 %": {Epochs: 1, Was: 20.87, Would: 22.22, Left: .68, Own: .16},
 		"cache is written again": {Epochs: 2, Was: 3, Would: 3.1, Left: .3},
 		"":                       {Epochs: 2, Was: 3, Would: 2, Left: .68, Own: .16},
 	} {

@@ -193,7 +193,7 @@ func rewindCommand(a *cli.App) *cobra.Command {
 				if err := d.Journal.Rewind(id); err != nil {
 					return err
 				}
-				term.Printf(a.Stderr, "rewound to message %s: %s messages in view, %s before\n", id, size.Group(d.Journal.Len()), size.Group(before))
+				term.Printf(a.Stderr, "rewound to message %s: from %s to %s messages in view\n", id, size.Group(before), size.Group(d.Journal.Len()))
 				if cli.RecordRewinds[d.Format] {
 					term.Printf(a.Stderr, "'condense undo --rewind' restores what was dropped\n")
 				}
@@ -265,7 +265,7 @@ func undo(a *cli.App, d *transcript.Document, name string) error {
 	if err := d.Journal.Undo(id); err != nil {
 		return err
 	}
-	term.Printf(a.Stderr, "condensation %s undone: %s messages in view, %s before\n", id, size.Group(d.Journal.Len()), size.Group(before))
+	term.Printf(a.Stderr, "condensation %s undone: from %s to %s messages in view\n", id, size.Group(before), size.Group(d.Journal.Len()))
 	return nil
 }
 
@@ -283,8 +283,8 @@ func undoRewind(a *cli.App, d *transcript.Document) error {
 	if err != nil {
 		return err
 	}
-	term.Printf(a.Stderr, "rewind to message %s undone: %s messages in view, %s before\n",
-		to, size.Group(d.Journal.Len()), size.Group(before))
+	term.Printf(a.Stderr, "rewind to message %s undone: from %s to %s messages in view\n",
+		to, size.Group(before), size.Group(d.Journal.Len()))
 	return nil
 }
 

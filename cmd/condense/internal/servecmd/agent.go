@@ -68,7 +68,7 @@ func agentNamed(cmd *cobra.Command, args []string) (*agents.Agent, error) {
 
 func installCommand(a *cli.App) *cobra.Command {
 	var address string
-	yes, recall, skilled := false, false, false
+	yes, recall, skilled, status := false, false, false, false
 	cmd := &cobra.Command{
 		Use: "install AGENT", Short: "Write the gateway's address into the settings of an agent",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,13 +87,14 @@ func installCommand(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			return install(cmd, a, agent, address, yes, skilled)
+			return install(cmd, a, agent, address, yes, skilled, status)
 		},
 	}
 	cli.CompleteArgument(cmd, installable)
 	cmd.Flags().StringVar(&address, "url", "", "`address` of the gateway (default: from serve.listen)")
 	cmd.Flags().BoolVar(&recall, "recall", false, "let the agent's model recall what was condensed: the settings get a secret for that, and the gateway's server of MCP")
 	cmd.Flags().BoolVar(&skilled, "skill", false, "with --recall: write a skill that tells the agent's model how to use handles")
+	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' inside the agent: "+showing)
 	cmd.Flags().BoolVar(&yes, "yes", false, "write without a question, for scripts")
 	return cmd
 }
@@ -158,27 +159,38 @@ func gatewayAddress(cmd *cobra.Command, a *cli.App, given string) (string, error
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string, yes, skilled bool) error {
+func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string, yes, skilled, status bool) error {
 	old, err := installed(agent)
 	if err != nil {
 		return err
 	}
-	e, in, err := planInstall(agent, address, old)
+	var program []string
+	if status {
+		if program, err = statusLine(a.ConfigPath); err != nil {
+			return err
+		}
+	}
+	e, in, err := planInstall(agent, address, program, old)
 	if err != nil {
 		return err
 	}
 	if skilled {
-		if in.Skill, err = planSkill(agent, old); err != nil {
+		if in.Skill, err = placeSkill(agent, old); err != nil {
 			return err
 		}
 	}
-	added := skilled && (old == nil || old.Skill == nil)
-	if e.existed && string(e.before) == string(e.after) && !added {
+	if status {
+		if in.Status, err = placeStatus(agent, program, old); err != nil {
+			return err
+		}
+	}
+	added := slices.DeleteFunc(filesOf(in), func(p *placed) bool { return p.text == nil })
+	if e.existed && string(e.before) == string(e.after) && len(added) == 0 {
 		return cli.NothingError(fmt.Sprintf("%s is pointed at %s already", cli.FromHome(e.file), withoutSecret(address)))
 	}
-	if added {
-		term.Printf(a.Stdout, "%s\n", cli.FromHome(in.Skill.File))
-		if err := term.PrintText(a.Stdout, difference(nil, skillText)); err != nil {
+	for _, p := range added {
+		term.Printf(a.Stdout, "%s\n", cli.FromHome(p.File))
+		if err := term.PrintText(a.Stdout, difference(nil, p.text)); err != nil {
 			return err
 		}
 	}
@@ -191,11 +203,16 @@ func install(cmd *cobra.Command, a *cli.App, agent *agents.Agent, address string
 	if err := e.write(); err != nil {
 		return errors.Join(err, restore(old, in))
 	}
-	if skilled {
-		if err := in.Skill.write(); err != nil {
+	for _, p := range added {
+		if err := p.write(); err != nil {
 			return err
 		}
+	}
+	if skilled {
 		term.Printf(a.Stdout, "%s tells the model how to use handles\n", cli.FromHome(in.Skill.File))
+	}
+	if status && agent.Name == "codex" {
+		term.Printf(a.Stdout, "Codex asks once whether it may run the hook\n")
 	}
 	term.Printf(a.Stdout, "%s sends its requests to %s from its next start on\n", agent.Title, withoutSecret(address))
 	for _, was := range e.replaced {
@@ -260,13 +277,13 @@ func removeCommand(a *cli.App) *cobra.Command {
 				}
 				term.Printf(a.Stdout, "%s is as it was before\n", cli.FromHome(in.File))
 			}
-			if in.Skill != nil {
-				kept, err := in.Skill.remove()
+			for _, p := range filesOf(in) {
+				kept, err := p.remove()
 				if err != nil {
 					return err
 				}
 				if kept {
-					term.Printf(a.Stdout, "%s was changed since: it remains\n", cli.FromHome(in.Skill.File))
+					term.Printf(a.Stdout, "%s was changed since: it remains\n", cli.FromHome(p.File))
 				}
 			}
 			for _, key := range e.kept {

@@ -31,7 +31,9 @@ type installation struct {
 	After   string `json:"after"`
 	Before  []byte `json:"-"`
 	Created bool   `json:"created,omitempty"` // there was no file
-	Skill   *skill `json:"skill,omitempty"`   // nil if none was written
+	// The files of --skill and --status.
+	Skill  *placed   `json:"skill,omitempty"`
+	Status []*placed `json:"status,omitempty"`
 
 	dir string
 }
@@ -154,9 +156,9 @@ func (e *edit) write() error {
 	return e.output.Write(e.after)
 }
 
-// planInstall returns the edit that points an agent at the gateway, and the record of it. Old is the current
-// installation; nil if there is none.
-func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *installation, error) {
+// planInstall returns the edit that points an agent at the gateway, and the record of it. Program prints the status line, and old is the
+// current installation; nil for none.
+func planInstall(agent *agents.Agent, base string, program []string, old *installation) (*edit, *installation, error) {
 	s, file, err := userSettings(agent)
 	if err != nil {
 		return nil, nil, err
@@ -182,18 +184,21 @@ func planInstall(agent *agents.Agent, base string, old *installation) (*edit, *i
 	}
 	in := &installation{Agent: agent.Name, File: file, Format: s.Format, URL: base, Before: e.before, Created: !e.existed, dir: dir}
 	if old != nil {
-		in.Skill = old.Skill
+		in.Skill, in.Status = old.Skill, old.Status
 	}
 	start := e.before
 	untouched := old != nil && old.After == sum(e.before)
 	if untouched {
 		start, in.Before, in.Created = old.Before, old.Before, old.Created
 	}
-	fill := strings.NewReplacer("{base}", base, "{openai}", base+"/v1", "{anthropic/v1}", base+"/v1").Replace
+	fill := strings.NewReplacer("{base}", base, "{openai}", base+"/v1", "{anthropic/v1}", base+"/v1", "{status}", shellLine(program)).Replace
 	e.after = start
 	keys := s.Keys
 	if strings.Contains(base, recallPath) {
 		keys = slices.Concat(keys, s.Recall)
+	}
+	if program != nil {
+		keys = slices.Concat(keys, pointOf(agent).Status)
 	}
 	for _, k := range keys {
 		if k.Within && !settings.Parse(s.Format, e.after).Has(k.Path[:len(k.Path)-1]...) {

@@ -55,7 +55,7 @@ func TestInstallAndRemove(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			e, in, err := planInstall(agent, address, old)
+			e, in, err := planInstall(agent, address, nil, old)
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/agents"
@@ -149,26 +150,26 @@ func (l *launched) meter(m *Meter, program, environ []string) error {
 		return nil
 	}
 	line, err := json.Marshal(program)
-	if err != nil {
-		return err
+	first, last := "", ""
+	for i := 0; m.Plugin != "" && i < len(m.Files) && err == nil; i++ {
+		last, err = l.file(filepath.Base(m.Files[i].Path), cmp.Or(m.Files[i].Text, m.Plugin))
+		first = cmp.Or(first, last)
+		l.set(meterVariable, string(line))
 	}
-	plugin, err := l.file(m.Name, m.Plugin)
-	if err != nil {
-		return err
-	}
-	l.set(meterVariable, string(line))
-	l.args = append(l.args, plain.Each(m.Args, func(arg string) string { return strings.ReplaceAll(arg, "{plugin}", plugin) })...)
-	if m.Variable == "" {
-		return nil
-	}
-	if own := lookup(environ, m.Variable); own != "" {
+	fill := strings.NewReplacer("{plugin}", first, "{hook}", hookCommand(program)).Replace
+	l.args = append(l.args, plain.Each(m.Args, fill)...)
+	if own := lookup(environ, m.Variable); m.Variable != "" && own != "" {
 		l.notes = append(l.notes,
 			fmt.Sprintf("%s is set: add the plugin to %s for --status; condense statusline --plugin prints it", m.Variable, own))
-		return nil
+	} else if m.Variable != "" {
+		l.set(m.Variable, last)
 	}
-	file, err := l.file(m.File, strings.ReplaceAll(m.Settings, "{plugin}", plugin))
-	l.set(m.Variable, file)
 	return err
+}
+
+// hookCommand is the command of a hook that prints the status line, as a string of JSON and of TOML.
+func hookCommand(program []string) string {
+	return strconv.Quote(shellLine(append(slices.Clip(program), "--output", "hook")))
 }
 
 func (l *launched) set(name, value string) {

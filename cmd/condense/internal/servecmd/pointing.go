@@ -47,8 +47,9 @@ type Settings struct {
 	Upward bool   // also in the folders above the working directory
 	Format string // of package settings
 	Keys   []Key
-	Recall []Key // entry for the gateway's MCP server, if its address has a recall secret; empty: not possible in this file
-	Wins   bool  // over Env
+	Recall []Key  // entry for the gateway's MCP server, if its address has a recall secret; empty: not possible in this file
+	Wins   bool   // over Env
+	Text   string // the whole text of a file of condense's own
 }
 
 // A Recall configures an agent for the gateway's MCP server. In its texts {mcp} is the address, {secret} the recall
@@ -63,14 +64,13 @@ type Recall struct {
 }
 
 // A Meter is a plugin that shows the status line inside the agent. It runs the program in CONDENSE_STATUSLINE, a JSON array. In its texts
-// {plugin} is the path of a file Name with the text Plugin, in the table the name of the file that has it.
+// {plugin} is the path of the first of Files, and {hook} the quoted command of a hook that prints the line, for an agent without plugins.
 type Meter struct {
-	Name     string
-	Plugin   string
+	Plugin   string // its text, in the table the name of the file that has it
 	Args     []string
-	Variable string // has the path of a settings file
-	File     string // the name of that file
-	Settings string // its text
+	Variable string // has the path of a settings file, the last of Files
+	// Files are condense's own, in the user's folders or, for one run, together elsewhere. One without Text has Plugin.
+	Files []Settings
 }
 
 // A Key of a settings file has an address.
@@ -103,7 +103,7 @@ var (
 var points = sync.OnceValue(func() (all map[string]Point) {
 	err := tree.Decode(pointsYAML, &all)
 	for _, p := range all {
-		if p.Meter != nil {
+		if p.Meter != nil && p.Meter.Plugin != "" {
 			plugin, missing := meters.ReadFile(p.Meter.Plugin)
 			p.Meter.Plugin, err = string(plugin), errors.Join(err, missing)
 		}
@@ -113,6 +113,14 @@ var points = sync.OnceValue(func() (all map[string]Point) {
 	}
 	return all
 })
+
+// pluginOf is the text of an agent's plugin; empty if it has none.
+func pluginOf(a *agents.Agent) string {
+	if m := pointOf(a).Meter; m != nil {
+		return m.Plugin
+	}
+	return ""
+}
 
 // pointOf returns how an agent is pointed at the gateway.
 func pointOf(a *agents.Agent) Point { return points()[a.Name] }

@@ -52,7 +52,7 @@ or in this folder. 'condense wrap --status' sets it for one run.
 			if err := at.read(a.Stdin); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d controller) error {
+			err := l.with(cmd, func(d controller) error {
 				all, err := d.Conversations(cmd.Context(), time.Now().Add(-recent))
 				if err != nil {
 					return err
@@ -72,11 +72,17 @@ or in this folder. 'condense wrap --status' sets it for one run.
 					m := meterOf(c, l.where())
 					m.Line += page
 					return term.PrintJSON(a.Stdout, m)
+				case output == "hook":
+					return term.PrintJSON(a.Stdout, map[string]string{"systemMessage": statusOf(c, l.where()) + page})
 				default:
 					term.Printf(a.Stdout, "%s%s\n", statusOf(c, l.where()), page)
 					return nil
 				}
 			})
+			if err != nil && output == "hook" { // the agent would show only that it failed
+				return term.PrintJSON(a.Stdout, map[string]string{"systemMessage": "condense: " + err.Error()})
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -84,27 +90,30 @@ or in this folder. 'condense wrap --status' sets it for one run.
 	f.StringVar(&at.folder, "dir", "", "`folder` that the agent works in (default: this one)")
 	f.StringVar(&l.store, "store", "", "`file` or database that the gateways keep their state in (default: serve.store)")
 	f.StringVar(&l.admin, "admin", "", "`URL` of a gateway's own pages, in place of a store")
-	f.StringVarP(&output, "output", "o", output, "`format`: text, or json for plugins")
+	f.StringVarP(&output, "output", "o", output, "`format`: text, json for plugins, or hook, as Codex and Claude Code show a hook's message")
 	cli.Complete(cmd, "output", statusFormats)
 	f.StringVar(&plugin, "plugin", "", "print the plugin of an `agent` that shows the line: "+strings.Join(metered(), ", "))
 	cli.Complete(cmd, "plugin", metered())
 	return cmd
 }
 
-var statusFormats = []string{"text", "json"}
+// showing are the agents that can show the status line.
+const showing = "Claude Code, Codex, OpenCode, Kilo, pi"
+
+var statusFormats = []string{"text", "json", "hook"}
 
 // metered are the agents with a plugin for the status line.
 func metered() []string {
-	return slices.DeleteFunc(agents.Names(), func(name string) bool { return pointOf(agents.Find(name)).Meter == nil })
+	return slices.DeleteFunc(agents.Names(), func(name string) bool { return pluginOf(agents.Find(name)) == "" })
 }
 
 func printPlugin(cmd *cobra.Command, a *cli.App, name string) error {
 	agent := agents.Find(name)
-	if agent == nil || pointOf(agent).Meter == nil {
+	if agent == nil || pluginOf(agent) == "" {
 		return cli.Usage(cmd, "--plugin: no plugin for %q; there are %s%s",
 			name, strings.Join(metered(), ", "), suggest.DidYouMean(name, metered()))
 	}
-	_, err := io.WriteString(a.Stdout, pointOf(agent).Meter.Plugin)
+	_, err := io.WriteString(a.Stdout, pluginOf(agent))
 	return err
 }
 
@@ -269,21 +278,22 @@ func statusProgram(configured, path string) ([]string, error) {
 	if path == config.StoreMemory || path == "" {
 		return nil, errors.New("--status: the store is memory, which another process cannot read: name a file with --store")
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	line := []string{program, "statusline"}
-	if configured != "" {
-		if configured, err = filepath.Abs(configured); err != nil {
-			return nil, err
-		}
-		line = append(line, "--config", configured)
-	}
-	if !store.IsPostgres(path) {
+	line, err := statusLine(configured)
+	if err == nil && !store.IsPostgres(path) {
 		line = append(line, "--store", path)
 	}
-	return line, nil
+	return line, err
+}
+
+// statusLine is statusProgram for the store of the configuration.
+func statusLine(configured string) ([]string, error) {
+	program, err := os.Executable()
+	line := []string{program, "statusline"}
+	if err == nil && configured != "" {
+		configured, err = filepath.Abs(configured)
+		line = append(line, "--config", configured)
+	}
+	return line, err
 }
 
 // shellLine is a program with its arguments for a shell.

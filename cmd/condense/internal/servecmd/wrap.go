@@ -80,7 +80,7 @@ with the login of a plan. wrap shows what that costs and asks once for each agen
 	level.DefValue, flags.log = "warn", "warn"
 	level.Usage = strings.Replace(level.Usage, "logged on standard error", "logged on standard error when the agent has ended", 1)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing at the end")
-	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' inside the agent in this run: Claude Code, OpenCode, pi")
+	cmd.Flags().BoolVar(&status, "status", false, "show 'condense statusline' inside the agent in this run: "+showing)
 	cmd.Flags().BoolVar(&flags.keepLimit, "keep-limit", false,
 		"let the agent condense by itself at its usual size; otherwise it does later in this run, unless you have set the size")
 	cmd.Flags().BoolVar(&flags.page, "page", false, "print the address of a page with this run's conversations, their texts and buttons, for the browser of this machine")
