@@ -31,6 +31,9 @@ func toStart(req *core.Request) *condensepb.Start {
 	if q := req.Quota; q != (core.Quota{}) {
 		s.Quota = &condensepb.Quota{ModelCalls: int64(q.ModelCalls), Usd: q.USD}
 	}
+	if c := req.Cached; c.Messages > 0 {
+		s.Cached = &condensepb.Cached{Messages: int64(c.Messages), UntilMs: max(0, c.Until.UnixMilli())} // which is below 0 if it is unknown
+	}
 	for _, f := range req.FilesRead {
 		s.FilesRead = append(s.FilesRead, byhand.Bytes(f))
 	}

@@ -173,6 +173,15 @@ func (c *serverCall) hidden(ctx context.Context, ids []string) ([]core.Message, 
 	return byhand.DecodeRun(data, nil)
 }
 
+// file is File of [core.Request] in a plugin.
+func (c *serverCall) file(ctx context.Context, path string) (pieces []core.FilePiece, _ error) {
+	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_File{File: &condensepb.File{Path: byhand.Bytes(path)}}})
+	for _, p := range r.GetFile().GetPieces() {
+		pieces = append(pieces, core.FilePiece{First: int(p.GetFirst()), Text: byhand.String(p.GetText()), Unsure: p.GetUnsure()})
+	}
+	return pieces, refusal(err)
+}
+
 func toModels(models iter.Seq2[string, model.Info]) []*condensepb.LentModel {
 	var out []*condensepb.LentModel
 	for name, m := range models {

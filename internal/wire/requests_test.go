@@ -263,6 +263,47 @@ func TestHidden(t *testing.T) {
 	}
 }
 
+// TestFile: a provider reads the newest text of a file, in the bytes that it has, and a host that does not know it gives nothing.
+func TestFile(t *testing.T) {
+	want := []core.FilePiece{{First: 1, Text: "package a\n\xff\n"}, {Text: "func f()\n", Unsure: true}}
+	c := serve(t, strategy(func(_ context.Context, req *core.Request, _ registry.Env) (*core.Result, error) {
+		if got, err := req.File("b\xff.go"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %+v, error %v", got, err)
+		}
+		if got, err := req.File("other"); err != nil || got != nil {
+			t.Errorf("another file: got %+v, error %v", got, err)
+		}
+		if _, err := req.File("fails"); err == nil || !strings.Contains(err.Error(), "unreadable") {
+			t.Errorf("got error %v", err)
+		}
+		return &core.Result{Messages: req.Messages}, nil
+	}), nil)
+	req := coretest.HalfRequest(chat(3))
+	req.File = func(path string) ([]core.FilePiece, error) {
+		switch path {
+		case "b\xff.go":
+			return want, nil
+		case "fails":
+			return nil, errors.New("unreadable")
+		}
+		return nil, nil
+	}
+	if _, err := c.Condense(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	req.File = func(string) ([]core.FilePiece, error) {
+		return []core.FilePiece{{Text: strings.Repeat("x", 17<<20)}}, nil
+	}
+	ask := &pb.Callback{Call: &pb.Callback_File{File: &pb.File{Path: []byte("a.go")}}}
+	if e := asksAll(t, nil, req, ask)[0].GetError(); e.GetCode() != pb.CallbackError_CODE_QUOTA {
+		t.Errorf("17 MB of a file: got %v", e)
+	}
+	req.File = nil
+	if e := asksAll(t, nil, req, ask)[0].GetError(); e.GetCode() != pb.CallbackError_CODE_UNSUPPORTED {
+		t.Errorf("a host without: got %v", e)
+	}
+}
+
 // TestEmbed: vectors come from the model of the host for them; what it costs is counted once, and its faults reach the plugin as errors.
 func TestEmbed(t *testing.T) {
 	v := vectorizer{scripted: says(""), vectors: lengths}

@@ -70,6 +70,9 @@ func (s *Server) Condense(stream serverStream) error {
 	if c.answered("hidden") == nil {
 		given.Hidden = func(ids ...string) ([]core.Message, error) { return c.hidden(ctx, ids) }
 	}
+	if c.answered("file") == nil {
+		given.File = func(path string) ([]core.FilePiece, error) { return c.file(ctx, path) }
+	}
 	answers := make(chan providerAnswer, 1)
 	o.calls.Go(func() { // which the handler may not wait for
 		a := providerAnswer{err: status.Error(codes.Internal, "the provider ended its goroutine without an answer")}

@@ -166,15 +166,14 @@ func sentence(stats *live.Stats, conversations int, modes []Mode) string {
 		return fmt.Sprintf("%s so far, and none was long enough to be condensed.", size.Plural(conversations, "conversation"))
 	}
 	text := size.Plural(all.Epochs, "epoch") + " in " + size.Plural(all.Conversations, "conversation")
-	switch {
-	case all.Unpriced == all.Epochs:
-		text += fmt.Sprintf(" made %s tokens of %s", size.Group(all.After), size.Group(all.Before))
-	case all.Saved < 0:
-		text += fmt.Sprintf(" cost %s more than was saved so far", usd(-all.Saved))
-	default:
-		text += fmt.Sprintf(" saved %s of %s", usd(all.Saved), usd(stats.Cost+all.Saved))
+	if all.Unpriced == all.Epochs {
+		return text + fmt.Sprintf(" made %s tokens of %s.", size.Group(all.After), size.Group(all.Before))
 	}
-	return text + "."
+	text += ". Since this gateway started, condensing has " // like the numbers below it
+	if stats.Saved < 0 {
+		return text + fmt.Sprintf("cost %s more than it saved.", usd(-stats.Saved))
+	}
+	return text + fmt.Sprintf("saved %s of %s.", usd(stats.Saved), usd(stats.Cost+stats.Saved))
 }
 
 func usd(v float64) string {

@@ -99,6 +99,9 @@ func (l *Ledger) File(name string) *File {
 	return f
 }
 
+// Known returns the file at a path, which may be relative; nil if the conversation does not show it.
+func (l *Ledger) Known(name string) *File { return l.known(toolcall.CleanPath(name)) }
+
 // known returns the file at a clean path; nil if it is new.
 func (l *Ledger) known(name string) (near *File) {
 	for _, f := range l.byBase[path.Base(name)] {

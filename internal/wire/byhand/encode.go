@@ -6,7 +6,9 @@ package byhand
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -30,6 +32,7 @@ const (
 	numMessageTime      = 5
 	numMessageProtected = 6
 	numMessageTokens    = 7
+	numMessageLabels    = 8
 
 	numPartText      = 1
 	numPartCall      = 2
@@ -96,6 +99,9 @@ func SizeMessage(m *core.Message) int {
 	if m.Tokens != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.Tokens))
 	}
+	for k, v := range m.Labels {
+		n += SizeField(sizeStrings(Name(k), Name(v)))
+	}
 	return n
 }
 
@@ -112,6 +118,9 @@ func appendMessage(b []byte, m *core.Message) []byte {
 	}
 	if m.Tokens != 0 {
 		b = AppendNumber(b, numMessageTokens, uint64(m.Tokens))
+	}
+	for _, k := range slices.Sorted(maps.Keys(m.Labels)) {
+		b = AppendBytes(b, numMessageLabels, AppendStrings(nil, Name(k), Name(m.Labels[k])))
 	}
 	return b
 }

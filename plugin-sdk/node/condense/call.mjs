@@ -114,7 +114,7 @@ export class Call {
 
   // hidden resolves to messages that earlier condensations hid or rewrote, as they were; without
   // ids all of them, without parts. Their IDs cannot stand in edits: insert what is worth reading
-  // again. Like run and embed it is rejected with CODE_UNSUPPORTED if the host does not answer it.
+  // again. Like run, embed and file it is rejected with CODE_UNSUPPORTED if the host does not answer it.
   async hidden(...ids) {
     this.#answered('hidden')
     return (await this.#ask({ hidden: { ids } })).hidden.messages
@@ -145,6 +145,13 @@ export class Call {
       vectors.push(...embedded.vectors.map((v) => v.values))
     }
     return vectors
+  }
+
+  // file resolves to the newest text of a file, in pieces { first, text, unsure }, as the
+  // conversation shows it by reads, writes and edits, hidden ones too: none if it shows nothing.
+  async file(path) {
+    this.#answered('file')
+    return (await this.#ask({ file: { path: bytes(path) } })).file.pieces
   }
 
   // log writes to the host's log, with the ID of this call. Levels: debug, info, warn, error.

@@ -151,7 +151,7 @@ class Call:
     def hidden(self, ids=()):
         """Returns Messages that earlier condensations hid or rewrote, as they were; without ids all, without parts.
 
-        Their IDs cannot stand in edits: insert what is worth reading again. Like run and embed it
+        Their IDs cannot stand in edits: insert what is worth reading again. Like run, embed and file it
         raises HostError with CODE_UNSUPPORTED if the host does not answer it.
         """
         self._answered("hidden")
@@ -185,6 +185,11 @@ class Call:
             ask = pb.Embed(texts=[_bytes(t) for t in texts[i : i + TEXTS]])
             vectors += [list(v.values) for v in self._ask(pb.Callback(embed=ask)).embedded.vectors]
         return vectors
+
+    def file(self, path):
+        """Returns the newest text of a file, a list of FilePieces, as the conversation shows it: empty if it shows nothing."""
+        self._answered("file")
+        return list(self._ask(pb.Callback(file=pb.File(path=_bytes(path)))).file.pieces)
 
     def log(self, level, message, **fields):
         """Writes to the host's log, with the ID of this call. Levels: debug, info, warn, error."""

@@ -180,7 +180,7 @@ func writeReplay(w io.Writer, r *lab.ReplayReport, markdown bool, width int) {
 			estimate(l, "lost", 4), estimate(l, lab.MeasurePanel, 3), meanOf(l, lab.MeasureUser, 3), meanOf(l, "peak", 0))
 	}
 	flush()
-	term.Printf(w, "\nMoney at the prices of the table, prompts and recorded answers. Dearest: the session that costs most against itself untouched. Lost in use: the share of what was taken from the conversation that was not in the view at that moment. 'condense compare --replay --output json' has every session, epoch and request.\n")
+	term.Printf(w, "\nMoney at the prices of the table, prompts and recorded answers. Saved, cheaper: against the session untouched, even above the window. Dearest: the session that costs most against itself untouched. Lost in use: the share of what was taken from the conversation that was not in the view at that moment. 'condense compare --replay --output json' has every session, epoch and request.\n")
 }
 
 func percent(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, of))) }

@@ -110,6 +110,9 @@ func remarksOn(c *control.Conversation) []string {
 			all = append(all, c.Short()+": "+fault)
 		}
 	}
+	if c.Money != "" {
+		all = append(all, c.Short()+": "+c.Money)
+	}
 	for _, trouble := range c.Troubles() {
 		all = append(all, c.Short()+": "+trouble)
 	}
