@@ -3,9 +3,9 @@ package value
 import (
 	"context"
 	"math"
-	"slices"
 	"math/bits"
 	"runtime"
+	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,7 +163,7 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 				to = g.End
 			}
 		}
-		req.Messages, from = append(view[:len(view):len(view)], all[from:to]...), to
+		req.Messages, from = append(slices.Clip(view), all[from:to]...), to
 		if halve(req); d.rounds > 1 {
 			term.Printf(d.app.Stdout, "round %d: %s tokens, wanted %s\n", round, size.Group(req.Tokens()), size.Group(req.Budget.Target))
 		}
