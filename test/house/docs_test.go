@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -173,10 +172,9 @@ func TestDocsRecords(t *testing.T) {
 	}
 }
 
-// ours keeps the first request and the newest half.
+// ours keeps the user's messages and the newest half.
 func ours(ctx context.Context, req *core.Request) (*core.Result, error) {
-	first := slices.IndexFunc(req.Messages, func(m core.Message) bool { return m.Role == core.RoleUser })
-	keep := func(i int) bool { return i == first || i >= len(req.Messages)/2 }
+	keep := func(i int) bool { return req.FromUser(&req.Messages[i]) || i >= len(req.Messages)/2 }
 	return &core.Result{Messages: core.KeepGroups(req.Messages, keep)}, ctx.Err()
 }
 

@@ -429,7 +429,9 @@ func testHideRest(t *testing.T, _ *language, p *plugin) {
 
 // covered returns how many messages are in ranges of IDs.
 func covered(messages []core.Message, ranges string) (n int) {
-	at := func(id string) int { return slices.IndexFunc(messages, func(m core.Message) bool { return m.ID == id }) }
+	at := func(id string) int {
+		return slices.IndexFunc(messages, func(m core.Message) bool { return m.ID == id })
+	}
 	for r := range strings.SplitSeq(ranges, ",") {
 		if first, last, ok := strings.Cut(r, " "); ok {
 			n += at(last) - at(first) + 1

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 			if d.settings != "" && !json.Valid([]byte(d.settings)) {
 				return cli.Usage(cmd, "--settings: %s is not JSON", d.settings)
 			}
+			if d.rounds < 1 || d.rounds > 20 { // so that each has some messages
+				return cli.Usage(cmd, "--rounds: %d; want 1 to 20", d.rounds)
+			}
 			src, err := findSource(args[0], wasm)
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
@@ -56,6 +60,7 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&d.trace, "trace", "", "`file` with a conversation to condense (default: one that comes with condense)")
 	f.StringVar(&d.format, "format", "", "its `format` (default: detected)")
 	f.StringVar(&d.settings, "settings", "", "settings of the plugin, a `JSON` object (default: its own)")
+	f.IntVar(&d.rounds, "rounds", 1, "condense the conversation in this `number` of rounds as it grows, with the plugin's state; it may wait before the last")
 	f.BoolVar(&d.diff, "diff", false, "print the edits of the plugin, and the lines that texts lose and get")
 	f.BoolVar(&wasm, "wasm", false, "build a plugin in Go as a module of WebAssembly")
 	f.BoolVar(&once, "once", false, "try it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
@@ -70,6 +75,7 @@ type dev struct {
 	temp                    string // folder for the build
 	trace, format, settings string
 	diff                    bool
+	rounds                  int
 }
 
 // devPoll is the interval between looks at the sources.
@@ -148,9 +154,36 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
+	var view []core.Message
+	all := req.Messages
+	for round, from := 1, 0; round <= d.rounds; round++ {
+		to := len(all) * round / d.rounds
+		for _, g := range core.Groups(all) { // a call and its result come together
+			if g.Start < to && to < g.End {
+				to = g.End
+			}
+		}
+		req.Messages, from = append(slices.Clip(view), all[from:to]...), to
+		if halve(req); d.rounds > 1 {
+			term.Printf(d.app.Stdout, "round %d: %s tokens, wanted %s\n", round, size.Group(req.Tokens()), size.Group(req.Budget.Target))
+		}
+		req.MayWait = round < d.rounds
+		condensed, err := d.run(ctx, chain, heard, req)
+		if err != nil {
+			return err
+		}
+		if view = condensed.Messages; condensed.States != nil {
+			req.States = condensed.States
+		}
+	}
+	return nil
+}
+
+// run lets the chain condense, and prints what came of it. The error is errDev if the plugin, its first link, fails.
+func (d *dev) run(ctx context.Context, chain *core.Chain, heard *heardPlugin, req *core.Request) (*core.ChainResult, error) {
 	condensed, err := chain.Run(ctx, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, at := range condensed.Attempts {
 		d.print(at)
@@ -163,14 +196,20 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	}
 	switch first := condensed.Attempts[0]; first.Outcome {
 	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeLater:
-		return nil
+		return condensed, nil
 	case core.OutcomeSkipped:
 		if first.Err == nil { // it would rather wait, which it may not
-			return nil
+			return condensed, nil
 		}
 	case core.OutcomeRejected, core.OutcomeFailed:
 	}
-	return errDev
+	return nil, errDev
+}
+
+// halve has a request ask for half of its conversation.
+func halve(req *core.Request) {
+	total := req.Tokens()
+	req.Budget.Window, req.Budget.Limit, req.Budget.Target = 2*total, total, total/2
 }
 
 // request returns a request to halve the conversation, which truncation can always do, and
@@ -198,10 +237,9 @@ func (d *dev) request(ctx context.Context) (*core.Request, string, error) {
 	if req.System != "" {
 		req.Budget.Overhead = req.Counter.Count(core.Text(req.System))
 	}
-	total := req.Tokens()
-	req.Budget.Window, req.Budget.Limit, req.Budget.Target = 2*total, total, total/2
+	halve(req)
 	return req, fmt.Sprintf("%s: %s messages, %s tokens, wanted %s", name,
-		size.Group(len(req.Messages)), size.Group(total), size.Group(req.Budget.Target)), nil
+		size.Group(len(req.Messages)), size.Group(req.Tokens()), size.Group(req.Budget.Target)), nil
 }
 
 // bundled returns a recorded session that comes with condense, its first message protected as a host may do. It has

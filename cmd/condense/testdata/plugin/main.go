@@ -44,7 +44,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last  int    `json:"last" was:"recent" doc:"Messages to keep at the end."`
-	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|tight|blanks|nothing|code|words|results"`
+	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|tight|blanks|nothing|code|words|results|wait"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
 
@@ -139,6 +139,11 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 		return nil, errors.New("no wish to work")
 	case "env":
 		return nil, errors.New("GREETING is " + os.Getenv("GREETING") + ", OTHER is " + os.Getenv("OTHER"))
+	case "wait": // once, and only after it has acted
+		if string(req.State) == "acted" && req.MayWait {
+			return &core.Result{Messages: req.Messages, Later: "it has acted already"}, nil
+		}
+		return &core.Result{Messages: kept, State: []byte("acted")}, nil
 	case "nothing":
 		kept = req.Messages
 	case "code": // what it never met in its own tests
