@@ -191,8 +191,8 @@ func TestNestedStates(t *testing.T) {
 	t.Parallel()
 	var given [2][]byte
 	inner, err := core.NewChain([]core.NamedProvider{
-		{Name: "a", Provider: leaving(20, make([]byte, core.MaxState), &given[0])},
-		{Name: "b", Provider: leaving(10, make([]byte, core.MaxState), &given[1])},
+		{Name: "a", Provider: leaving(10, make([]byte, core.MaxState), &given[0])},
+		{Name: "b", Provider: leaving(3, make([]byte, core.MaxState), &given[1])},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
