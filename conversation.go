@@ -19,7 +19,9 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
+	"github.com/condensehq/condense/internal/value/ledger"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -222,10 +224,7 @@ func fromDir(dir, path string) string {
 // the file path, which must not exist and is written whole or not at all. It reports
 // whether there was anything to write.
 func (c *Conversation) writeOriginals(path string, e *core.Edit) (bool, error) {
-	touched := make(map[string]bool, len(e.Hide)+len(e.Rewrite))
-	for _, id := range e.Hide {
-		touched[id] = true
-	}
+	touched := plain.Set(e.Hide)
 	for i := range e.Rewrite {
 		touched[e.Rewrite[i].ID] = true
 	}
@@ -264,23 +263,8 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 // sent. The journal is read now: a provider may go on after its deadline.
 func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Message, error) {
 	var own []core.Message
-	if done := c.journal.Condensations(); len(done) > 0 {
-		redacted := map[string][]core.Part{}
-		for i := range done {
-			for _, r := range done[i].Edit.Rewrite {
-				if redacts(r.Parts) {
-					redacted[r.ID] = r.Parts
-				}
-			}
-		}
-		for _, e := range c.journal.Timeline() {
-			if m := e.Original; e.InsertedBy == "" && (len(e.HiddenBy) > 0 || e.RewrittenBy != "") {
-				if redacted[m.ID] != nil {
-					m.Parts = redacted[m.ID]
-				}
-				own = append(own, m)
-			}
-		}
+	if len(c.journal.Condensations()) > 0 {
+		own = recorded(c, true)
 	}
 	known := sync.OnceValues(func() ([]core.Message, error) {
 		all, err := p.unseen(t.Earlier)
@@ -293,10 +277,7 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 	})
 	return func(ids ...string) (out []core.Message, _ error) {
 		all, err := known()
-		named := map[string]bool{}
-		for _, id := range ids {
-			named[id] = true
-		}
+		named := plain.Set(ids)
 		for _, m := range all {
 			if len(ids) == 0 {
 				m.Parts = nil
@@ -310,6 +291,73 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 			return nil, fmt.Errorf("no message %q is hidden", id)
 		}
 		return out, err
+	}
+}
+
+// recorded returns the messages of the journal as they were, redacted ones redacted: all, or those of which the view lacks something.
+func recorded(c *Conversation, lacking bool) (all []core.Message) {
+	redacted, done := map[string][]core.Part{}, c.journal.Condensations()
+	for i := range done {
+		for _, r := range done[i].Edit.Rewrite {
+			if redacts(r.Parts) {
+				redacted[r.ID] = r.Parts
+			}
+		}
+	}
+	for _, e := range c.journal.Timeline() {
+		if m := e.Original; e.InsertedBy == "" && (!lacking || len(e.HiddenBy) > 0 || e.RewrittenBy != "") {
+			if redacted[m.ID] != nil {
+				m.Parts = redacted[m.ID]
+			}
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// file returns [core.Request.File] for a view: what the journal and the earlier messages of the turn show, which the view may only repeat
+// shortened. The journal is read now, the files when a provider asks.
+func (p *plan) file(c *Conversation, t Turn) func(path string) ([]core.FilePiece, error) {
+	own := recorded(c, false)
+	shown := sync.OnceValues(func() (*ledger.Ledger, error) {
+		var all []core.Message
+		var err error
+		if t.Earlier != nil {
+			all, err = t.Earlier()
+		}
+		last, numbers, redacted := 0, map[string]int{}, map[int]bool{}
+		for i := range p.view {
+			m := &p.view[i]
+			numbers[m.ID], redacted[m.Number] = m.Number, redacted[m.Number] || redacts(m.Parts)
+		}
+		all = slices.DeleteFunc(all, func(m core.Message) bool {
+			last = max(last, m.Number)
+			return m.Number > 0 && redacted[m.Number]
+		})
+		for _, m := range own {
+			if n := numbers[m.ID]; last == 0 || n == 0 || n > last {
+				all = append(all, m)
+			}
+		}
+		l := &ledger.Ledger{}
+		l.Replay(all, dialog.Read(all), 0, len(all))
+		return l, err
+	})
+	return func(path string) (pieces []core.FilePiece, _ error) {
+		l, err := shown()
+		if f := l.Known(path); f != nil {
+			for _, r := range f.Runs {
+				piece := core.FilePiece{First: r.First}
+				var text strings.Builder
+				for _, line := range r.Lines {
+					text.WriteString(line.Text + "\n")
+					piece.Unsure = piece.Unsure || line.Seen < f.Unsure
+				}
+				piece.Text = secret.Scrub(text.String())
+				pieces = append(pieces, piece)
+			}
+		}
+		return pieces, err
 	}
 }
 

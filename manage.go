@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/roo"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/value"
 )
@@ -65,6 +67,10 @@ type Turn struct {
 	// API names the form in which the conversation is sent or written, as a format of package
 	// transcript does. It is passed to the providers: see [core.Request].
 	API string
+	// Cached is what the vendor's prompt cache has of the view, if the program knows, and Kept are the reasons for which messages are
+	// protected, by ID, where it is not that the user pinned them. Both are passed to the providers: see [core.Request] and [core.Message].
+	Cached core.Cached
+	Kept   map[string]string
 	// Skip names providers of the chain that are not asked, for instance because the answer would come too late.
 	Skip []string
 	// Conversation names the conversation for the providers, and States are their states after its last condensations, by provider: see
@@ -257,6 +263,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return p, nil
 	}
 	p.number(c.journal.Messages(), t.Numbers)
+	p.label(t.Kept)
 	p.keepLoaded()
 	p.keepAlways()
 	p.keepRecalled(c.journal.Appended())
@@ -272,13 +279,16 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		Profile: p.set.Profile, Mode: p.set.Mode, System: t.System, Environment: t.Environment,
 		FilesRead: t.FilesRead, Dir: t.Dir, Tools: string(t.Tools),
 		Instructions: t.Instructions, NoRecall: t.NoRecall, API: t.API, Counter: p.set.counter,
-		Model: p.set.Model.Name, Price: p.set.Model.Price, Conversation: t.Conversation, States: t.States,
+		Model: p.set.Model.Name, Price: p.set.Model.Price, Conversation: t.Conversation, States: t.States, Cached: t.Cached,
+	}
+	for _, i := range p.request.Unanswered() {
+		p.reason(i, "request")
 	}
 	p.request.MayWait = p.decision.Used <= p.decision.Budget.Limit && (t.MayWait == nil && trigger == core.TriggerAutomatic || t.MayWait != nil && *t.MayWait)
 	if t.Conversation == "" {
 		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
 	}
-	p.request.Hidden = p.hidden(c, t)
+	p.request.Hidden, p.request.File = p.hidden(c, t), p.file(c, t)
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}
@@ -309,11 +319,58 @@ func (p *plan) number(all []core.Message, known []int) {
 	}
 }
 
+// Limits of the labels that a program gives a message, and the name of the host's own.
+const (
+	maxLabels = 16
+	maxLabel  = 200 // bytes of a name or a text
+	keptLabel = "kept"
+)
+
+// label says of the protected messages why they are, limits the labels that the program gave, and removes secrets from them.
+func (p *plan) label(kept map[string]string) {
+	clean := func(s string) string {
+		s = secret.Scrub(s)
+		return strings.ToValidUTF8(s[:min(len(s), maxLabel)], "")
+	}
+	for i := range p.view {
+		m := &p.view[i]
+		given := m.Labels
+		if m.Labels = nil; m.Protected {
+			p.keep(i, cmp.Or(kept[m.ID], "pin"))
+		}
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if len(m.Labels) < maxLabels && name != keptLabel {
+				p.note(i, clean(name), clean(given[name]))
+			}
+		}
+	}
+}
+
+// keep protects a message for this condensation.
+func (p *plan) keep(i int, why string) {
+	p.view[i].Protected = true
+	p.reason(i, why)
+}
+
+// reason notes the first reason why a message must stay.
+func (p *plan) reason(i int, why string) {
+	if p.view[i].Labels[keptLabel] == "" {
+		p.note(i, keptLabel, why)
+	}
+}
+
+func (p *plan) note(i int, name, text string) {
+	if p.view[i].Labels == nil {
+		p.view[i].Labels = map[string]string{}
+	}
+	p.view[i].Labels[name] = text
+}
+
 // keepRecalled protects, for this condensation, the texts that the agent recalled in the newest messages, in up to half of the target.
 func (p *plan) keepRecalled(newest int) {
 	const bytesPerToken = 4 // of most texts
 	for _, i := range dialog.Fresh(p.view, len(p.view)-newest, p.decision.Budget.Room()/2*bytesPerToken) {
-		p.view[i].Protected = true
+		p.keep(i, "recalled")
 	}
 }
 
@@ -321,7 +378,6 @@ func (p *plan) keepRecalled(newest int) {
 // and a name is some fifteen tokens.
 func (p *plan) keepLoaded() {
 	calls := map[string]int{} // the messages with them
-	keep := func(i int) { p.view[i].Protected = true }
 	for i := range p.view {
 		for _, part := range p.view[i].Parts {
 			switch part := part.(type) {
@@ -332,14 +388,14 @@ func (p *plan) keepLoaded() {
 					o, ok := c.(core.Opaque)
 					return ok && (o.Kind == "tool_reference" || o.Kind == "tools")
 				}) {
-					keep(i)
+					p.keep(i, "tools")
 					if at, ok := calls[part.CallID]; ok {
-						keep(at)
+						p.keep(at, "tools")
 					}
 				}
 			case core.Opaque:
 				if part.Kind == "tool_search_tool_result" || part.Kind == "tool_search_output" {
-					keep(i)
+					p.keep(i, "tools")
 				}
 			case core.Text, core.Image, core.Reasoning:
 			}
@@ -352,23 +408,23 @@ func (p *plan) keepAlways() {
 	if p.set.KeepFirst == 0 && p.set.KeepUsers == 0 && !p.set.KeepCalls && !p.set.KeepErrors {
 		return
 	}
-	keep := func(i int) {
+	keep := func(i int, why string) {
 		if m := &p.view[i]; !m.Protected {
-			m.Protected = true
+			p.keep(i, why)
 			p.kept += m.Tokens
 		}
 	}
 	first, users := p.set.KeepFirst, p.set.KeepUsers
 	for i := 0; i < len(p.view) && first > 0; i++ {
 		if m := &p.view[i]; m.Role != core.RoleSystem && !dialog.AllInserted(m) {
-			keep(i)
+			keep(i, "keep_first")
 			first--
 		}
 	}
 	by := core.Request{Typed: dialog.Typed}
 	for i := len(p.view) - 1; i >= 0 && users > 0; i-- {
 		if m := &p.view[i]; by.FromUser(m) && !dialog.AllInserted(m) {
-			keep(i)
+			keep(i, "keep_users")
 			users--
 		}
 	}
@@ -379,8 +435,10 @@ func (p *plan) keepAlways() {
 		for _, part := range parts {
 			for _, pass := range part.Passages {
 				isCall := pass.Kind == dialog.KindToolCall
-				if p.set.KeepCalls && isCall || p.set.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError {
-					keep(i)
+				if p.set.KeepCalls && isCall {
+					keep(i, "keep_calls")
+				} else if p.set.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError {
+					keep(i, "keep_errors")
 				}
 			}
 		}

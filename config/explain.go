@@ -103,10 +103,7 @@ func (r *Resolved) shown() map[string]string {
 
 // chain lists the providers, with truncation in parentheses if it is only a fallback.
 func (r *Resolved) chain() string {
-	names := make([]string, 0, len(r.Chain)+1)
-	for _, p := range r.Chain {
-		names = append(names, p.Name)
-	}
+	names := plain.Each(r.Chain, func(p Provider) string { return p.Name })
 	if n := len(names); n == 0 || names[n-1] != Truncation {
 		names = append(names, "("+Truncation+")")
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
 )
@@ -23,7 +24,8 @@ type PolicyValues struct {
 	Vendors      []string      `json:"vendors" refers:"vendor" example:"[anthropic, \"https://llm.example.com\"]" doc:"Who may read conversations: anthropic and openai at their own addresses, and the scheme and host of others. It holds for the models that condense can ask and for all upstreams."`
 	Models       []string      `json:"models" refers:"model" example:"[\"claude-haiku-*\"]" doc:"The models that condense may ask, as their APIs know them; * is any text without a slash."`
 	Plugins      policyPlugins `json:"plugins" unit:"object" of:"policy.plugins" doc:"The plugins that may be started: names of providers, with the checksum that each must have. {} is none."`
-	MaxThreshold float64       `json:"max_threshold" unit:"percent" min:"5" max:"100" example:"80" doc:"The largest threshold. It is the default if that is larger, and auto cannot be false."`
+	MaxThreshold float64       `json:"max_threshold" unit:"percent" min:"5" max:"100" example:"80" doc:"The largest threshold. It is the default if that is larger, and auto cannot be false. It is of the window, see max_window; users may still observe, and pause a conversation."`
+	MaxWindow    int64         `json:"max_window" unit:"tokens" min:"1000" example:"200_000" doc:"The largest window of profiles and declared models, so that none makes max_threshold void."`
 	MinTarget    float64       `json:"min_target" unit:"percent" min:"1" max:"99" example:"20" doc:"The smallest target, and its default."`
 }
 
@@ -102,6 +104,30 @@ func (c *Config) Policy() []Setting { return slices.Clone(c.opts.enforced) }
 // Forbids returns why a policy does not let conversations go to an address; empty if they may.
 func (c *Config) Forbids(address string) string {
 	return c.opts.enforced.refusal("vendors", vendorAt(address))
+}
+
+// AllowPlugin returns why the policies in force do not let a program run that need have no name in a configuration: the checksum
+// is none of those that a policy lists. It is asked for only if one lists plugins, and returned then.
+func AllowPlugin(name string, checksum func() (string, error)) (sum string, err error) {
+	env := environment(os.Environ())
+	all, errs := readPolicies(policyFiles(machinePolicy(), env), &Options{Env: env, Dir: "."})
+	if len(errs) > 0 {
+		return "", errs
+	}
+	for _, s := range all {
+		pins, ok := s.Value.(map[string]any)
+		if !ok {
+			continue
+		}
+		if sum, err = checksum(); err != nil {
+			return "", err
+		}
+		listed := func(name string) bool { return strings.EqualFold(fmt.Sprint(pins[name]), sum) }
+		if !slices.ContainsFunc(sortedKeys(pins), listed) {
+			return "", errors.New(s.refuses("plugin " + name + " with the checksum " + sum))
+		}
+	}
+	return sum, nil
 }
 
 // standard returns the default of a field within the policies.
@@ -197,10 +223,17 @@ func (v *validator) forbidden(all []*Resolved) {
 			case r == nil:
 			case s.Key == "max_threshold" && r.Threshold > limit:
 				fail(r.found["threshold"].at, s.refuses(percent(r.Threshold)))
+			case s.Key == "max_window" && float64(r.Window) > limit:
+				fail(r.found["window"].at, s.refuses("a window of "+size.Group(r.Window)+" tokens"))
 			case s.Key == "max_threshold" && !r.Auto:
 				fail(r.found["auto"].at, s.refuses("false"))
 			case s.Key == "min_target" && r.Target < limit:
 				fail(r.found["target"].at, s.refuses(percent(r.Target)))
+			}
+		}
+		for _, name := range c.Models() {
+			if n := c.values.Models[name].Window; s.Key == "max_window" && float64(n) > limit {
+				fail(tree.Path{"models", name, "window"}, s.refuses("a window of "+size.Group(n)+" tokens"))
 			}
 		}
 		for _, name := range c.Providers() {

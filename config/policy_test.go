@@ -38,6 +38,17 @@ func TestPolicyAtUse(t *testing.T) {
 	}
 }
 
+// A window that is larger than the policy's would make a threshold of the policy void.
+func TestPolicyOfWindows(t *testing.T) {
+	opts, _ := underPolicy(t, "max_threshold: 70\nmax_window: 200k", "default_profile: fine\nprofiles: {fine: {window: 200k}, vast: {window: 100M}}\nmodels: {m: {window: 300k}}")
+	_, err := config.Load(opts)
+	for _, want := range []string{"profiles.vast.window: a window of 100,000,000 tokens is", "models.m.window: a window of 300,000 tokens is"} {
+		if err == nil || !strings.Contains(err.Error(), want+" not allowed by the policy") || strings.Contains(err.Error(), "fine") {
+			t.Errorf("got %v, want %s not allowed", err, want)
+		}
+	}
+}
+
 // The addresses of the vendors themselves count as the vendors, and no form of another address does.
 func TestPolicyOfAddresses(t *testing.T) {
 	for address, allowed := range map[string]bool{

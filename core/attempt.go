@@ -46,6 +46,10 @@ type Attempt struct {
 func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, *Result) {
 	work := *req
 	work.Messages, work.State, work.States = state.Messages, req.States[p.Name], nil
+	warm := min(req.Cached.Messages, len(req.Messages), len(state.Messages))
+	for work.Cached.Messages = 0; work.Cached.Messages < warm && state.Messages[work.Cached.Messages].Equal(req.Messages[work.Cached.Messages]); {
+		work.Cached.Messages++
+	}
 	for i := range work.Messages {
 		work.Budget.Target += signed(req.Counter, work.Messages[i].Parts)
 	}

@@ -212,3 +212,45 @@ func TestNestedStates(t *testing.T) {
 		t.Errorf("%v: %d and %d bytes came back", err, len(given[0]), len(given[1]))
 	}
 }
+
+// TestChainCached: the second provider is told of the cached prefix only as much as the first has left of it, and none can change the labels.
+func TestChainCached(t *testing.T) {
+	var given []int
+	hides := func(at int) core.ProviderFunc {
+		return func(_ context.Context, req *core.Request) (*core.Result, error) {
+			given = append(given, req.Cached.Messages)
+			for i := range req.Messages {
+				if l := req.Messages[i].Labels; l != nil {
+					l["kept"] = "changed" // of its own copy
+				}
+			}
+			return &core.Result{Messages: core.KeepGroups(req.Messages, func(i int) bool { return i != at })}, nil
+		}
+	}
+	var messages []core.Message
+	for i := range 8 {
+		m := coretest.User(core.Text(strings.Repeat("some words ", 20)))
+		if i%2 == 1 {
+			m.Role = core.RoleAssistant
+		}
+		messages = append(messages, m)
+	}
+	req := coretest.HalfRequest(coretest.Conversation(messages...))
+	req.Budget.Limit = req.Tokens()
+	req.Cached.Messages, req.Messages[1].Labels = 6, map[string]string{"kept": "pin"}
+	list := []core.NamedProvider{{Name: "p1", Provider: hides(5)}, {Name: "p2", Provider: hides(2)}, {Name: "p3", Provider: hides(3)}}
+	chain, err := core.NewChain(list, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := chain.Run(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(given) != "[6 5 2]" {
+		t.Errorf("the providers were told %v", given)
+	}
+	if got := out.Messages[1].Labels["kept"]; got != "pin" {
+		t.Errorf("a label became %q", got)
+	}
+}

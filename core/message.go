@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,20 +48,23 @@ type Message struct {
 	Tokens int
 	// Number is the message's place in the conversation as it was recorded, from 1, by which the agent can recall it; zero if unknown.
 	Number int
+	// Labels are what a program notes about the message, for providers: see [Request] for limits. The host adds kept, which says why a message
+	// must stay: pin, recalled, tools, request, keep_first, keep_users, keep_calls, keep_errors.
+	Labels map[string]string
 	// Source, if set, is the message in its file, byte for byte. Code that changes Parts must
 	// clear Source, because codecs write it back verbatim. Providers never see it.
 	Source json.RawMessage
 }
 
 // Equal reports whether m and n have the same ID, role, kind and parts. This is the meaning of "verbatim". Time,
-// Protected, Tokens, Number and Source belong to the host and are not compared.
+// Protected, Tokens, Number, Labels and Source belong to the host and are not compared.
 func (m Message) Equal(n Message) bool {
 	return m.ID == n.ID && m.Role == n.Role && m.Kind == n.Kind && EqualParts(m.Parts, n.Parts)
 }
 
 // Clone returns a copy of m that shares no slice with it but Source.
 func (m Message) Clone() Message {
-	m.Parts = cloneParts(m.Parts)
+	m.Parts, m.Labels = cloneParts(m.Parts), maps.Clone(m.Labels)
 	return m
 }
 

@@ -13,16 +13,17 @@ import (
 // messageJSON is a Message as the journal writes it. Source is written as JSON where
 // that keeps every byte, else as base64: encoding/json would compact it.
 type messageJSON struct {
-	ID          string          `json:"id,omitempty"`
-	Role        Role            `json:"role"`
-	Kind        Kind            `json:"kind,omitempty"`
-	Parts       []partJSON      `json:"parts"`
-	Program     bool            `json:"program,omitempty"`
-	Time        time.Time       `json:"time,omitzero"`
-	Protected   bool            `json:"protected,omitempty"`
-	Tokens      int             `json:"tokens,omitempty"`
-	Source      json.RawMessage `json:"source,omitempty"`
-	SourceBytes []byte          `json:"source_base64,omitempty"`
+	ID          string            `json:"id,omitempty"`
+	Role        Role              `json:"role"`
+	Kind        Kind              `json:"kind,omitempty"`
+	Parts       []partJSON        `json:"parts"`
+	Program     bool              `json:"program,omitempty"`
+	Time        time.Time         `json:"time,omitzero"`
+	Protected   bool              `json:"protected,omitempty"`
+	Tokens      int               `json:"tokens,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Source      json.RawMessage   `json:"source,omitempty"`
+	SourceBytes []byte            `json:"source_base64,omitempty"`
 }
 
 // partJSON is the union of all parts; Type tells which. Strings of JSON are UTF-8: if one
@@ -56,7 +57,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	}
 	w := messageJSON{
 		ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: parts, Program: m.Program,
-		Time: m.Time, Protected: m.Protected, Tokens: m.Tokens,
+		Time: m.Time, Protected: m.Protected, Tokens: m.Tokens, Labels: m.Labels,
 	}
 	if m.Source != nil {
 		if survivesJSON(m.Source) {
@@ -107,7 +108,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	}
 	*m = Message{
 		ID: w.ID, Role: w.Role, Kind: w.Kind, Parts: parts, Program: w.Program,
-		Time: w.Time, Protected: w.Protected, Tokens: w.Tokens, Source: w.Source,
+		Time: w.Time, Protected: w.Protected, Tokens: w.Tokens, Labels: w.Labels, Source: w.Source,
 	}
 	if w.SourceBytes != nil {
 		m.Source = w.SourceBytes

@@ -2,7 +2,11 @@ package core
 
 import (
 	"bytes"
+	"maps"
 	"slices"
+	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Trigger is the reason for a condensation.
@@ -68,6 +72,11 @@ type Request struct {
 	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
 	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.
 	Hidden func(ids ...string) ([]Message, error)
+	// File returns the newest text of a file, as the conversation shows it by reads, writes and edits, hidden ones too, and without secrets;
+	// nothing if it shows none. No file is read. Nil: unknown.
+	File func(path string) ([]FilePiece, error)
+	// Cached is what a vendor's prompt cache has of Messages; zero if unknown.
+	Cached Cached
 	// Abilities are those that the provider declared: its result may do nothing else. A [Chain] sets them.
 	Abilities Abilities
 	// Counter is the host's counter, with which results are measured.
@@ -80,6 +89,19 @@ type Price struct {
 	Output     float64 `json:"output,omitempty" unit:"dollars" example:"15" doc:"US dollars per million output tokens."`
 	CacheRead  float64 `json:"cache_read,omitempty" unit:"dollars" example:"0.3" doc:"US dollars per million input tokens read from the cache."`
 	CacheWrite float64 `json:"cache_write,omitempty" unit:"dollars" example:"3.75" doc:"US dollars per million input tokens written to the cache."`
+}
+
+// A Cached says that a change of one of the first Messages, which the last request had as they are now, makes the cache useless from there on.
+type Cached struct {
+	Messages int
+	Until    time.Time // when the cache forgets them; zero if unknown
+}
+
+// A FilePiece is consecutive lines of a file.
+type FilePiece struct {
+	First  int // the number of its first line; 0 if unknown
+	Text   string
+	Unsure bool // the file was changed since, in a way that is not known
 }
 
 // A Quota limits the use of language models in one call to a provider. Zero is no limit.
@@ -126,7 +148,7 @@ func (r *Request) Clone() *Request {
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		m.Parts, free = copyParts(m.Parts, free)
-		m.Source = nil
+		m.Source, m.Labels = nil, maps.Clone(m.Labels)
 	}
 	c.FilesRead, c.State = append([]string(nil), r.FilesRead...), bytes.Clone(r.State)
 	return &c
@@ -184,11 +206,7 @@ func CountEach(c Counter, contents ...[]Part) []int {
 	if c, ok := c.(BatchCounter); ok {
 		return c.CountEach(contents...)
 	}
-	counts := make([]int, len(contents))
-	for i, parts := range contents {
-		counts[i] = c.Count(parts...)
-	}
-	return counts
+	return plain.Each(contents, func(parts []Part) int { return c.Count(parts...) })
 }
 
 // MessageTokens returns the size of m by c, including framing.

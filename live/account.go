@@ -330,6 +330,7 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 		s.Cost += cost
 		s.Saved -= cost
 	})
+	r.earn(&Used{Input: a.Input, Read: a.CacheRead, Output: a.Output, Cost: cost, Saved: -cost, Priced: known})
 	if used != nil {
 		*used = core.Usage{Calls: 1, InputTokens: a.Input, OutputTokens: a.Output, CachedTokens: a.CacheRead, USD: cost}
 		if !known {

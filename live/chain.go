@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/wire"
@@ -24,6 +25,22 @@ type chained struct {
 	send   http.RoundTripper
 	stream *stream // nil over HTTP
 	tool   bool    // the answer for the client may be made of several
+	owed   owed    // by this answer
+}
+
+// An owed has the results of calls of the gateway's tool in a response with calls of the client, which will send only its own.
+type owed struct {
+	seen, id string // of the response: as the client names it, and the vendor
+	results  [][]byte
+}
+
+// pay returns the body of a request whose history is not known, with the results that are owed; nil if none are.
+func (o *owed) pay(body []byte) []byte {
+	if o.seen == "" || chain.Previous(body) != o.seen {
+		return nil
+	}
+	body = rawjson.SetField(body, "input", rawjson.Array(slices.Concat(o.results, wire.Input(body))))
+	return rawjson.SetField(body, "previous_response_id", rawjson.AppendQuote(nil, o.id))
 }
 
 // chainOf returns the chain of a request; nil if it has none, or an unknown one. header is the answer's.
@@ -127,6 +144,7 @@ func listen(res *http.Response, most int64, ended func(*chain.Answer)) {
 
 // heard notes an answer of the vendor.
 func (c *chained) heard(a *chain.Answer) {
+	c.owed.id, _ = a.Response()
 	if c.Heard(a); !c.tool {
 		c.answered(a)
 	}
@@ -134,6 +152,10 @@ func (c *chained) heard(a *chain.Answer) {
 
 // answered remembers an answer that the client got.
 func (c *chained) answered(a *chain.Answer) {
+	if len(c.owed.results) > 0 {
+		c.owed.seen, _ = a.Response()
+		c.stream.owed = c.owed
+	}
 	if c.stream != nil && c.stream.disturbed.Load() {
 		c.Lost(a)
 		return

@@ -177,7 +177,7 @@ func (e *exchange) compactJob(items [][]byte) *job.Job {
 	p := &plan{req: &of, state: e.req.seen.State, view: e.plan.view, handles: e.plan.handles}
 	j := p.job(epoch.Decision{}, false)
 	// Leave no handles: the client drops the originals, so nothing could be recalled.
-	j.Body, j.Turn.NoRecall, j.Turn.Trigger = e.req.parsed.With(items), true, core.TriggerManual
+	j.Body, j.Turn.NoRecall, j.Turn.Trigger, j.Turn.Cached = e.req.parsed.With(items), true, core.TriggerManual, core.Cached{}
 	j.Tokens = e.req.seen.State.Scale(counted(items))
 	j.Turn.Window = min(p.req.limits.policy.Window, int(float64(j.Tokens)/full))
 	j.Turn.MaxOutput = min(j.Turn.MaxOutput, max(1, j.Turn.Window-j.Tokens))

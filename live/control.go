@@ -261,6 +261,28 @@ func (r *request) missing() (all []int) {
 	return all
 }
 
+// noteWords adds the words of the messages that are new to a description.
+func (r *request) noteWords(a *session.About) {
+	bytes, from := 1<<9, 1+slices.Index(r.rolling, a.UpTo)
+	for bytes < min(a.Original/16, 1<<14) {
+		bytes *= 2
+	}
+	if a.Words = slices.Clone(a.Words); from == 0 || len(a.Words) < bytes {
+		a.Words, from = make(session.Words, bytes), 0
+	}
+	a.UpTo = r.rolling[len(r.rolling)-1]
+	for i := range r.parsed.Messages[from:] {
+		doc, err := messages.Read(r.parsed.API, [][]byte{r.parsed.Messages[from+i].Raw})
+		if err != nil {
+			a.Words, a.UpTo = nil, wire.Hash{}
+			return
+		}
+		for _, m := range doc.Journal.View() {
+			a.Words.Add(messages.Text(m.Parts))
+		}
+	}
+}
+
 // isProtected reports whether a message contains a text that the user protects, or cannot be parsed.
 func (r *request) isProtected(raw []byte) bool {
 	all := r.lease.Control().Protections
@@ -291,6 +313,7 @@ func (p *plan) describe() {
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
 	a.Missing, a.Parts = p.req.missing(), p.state.Parts(p.req.parsed)
 	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
+	p.req.noteWords(&a)
 	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers
 	if len(p.req.limits.resolved.Chain) > 0 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
@@ -155,7 +156,7 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 		if err := d.Protect(t.Context(), only(t, d), session.Protection{Message: 5}, true); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Protect(t.Context(), only(t, d), session.Protection{Text: "unit1061_test.go"}, true); err != nil && provider == "" {
+		if err := d.Protect(t.Context(), only(t, d), session.Protection{Text: "src/service/handler1070.ts"}, true); err != nil {
 			t.Fatal(err)
 		}
 		var text struct {
@@ -188,11 +189,56 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 			if !bytes.Contains(records[len(records)-1].Body, bytes.Trim(quoted, `"`)) {
 				t.Errorf("%s: the protected result is not in what is sent", provider)
 			}
+			if !bytes.Contains(records[len(records)-1].Body, []byte("src/service/handler1070.ts:41:")) {
+				t.Errorf("%s: the protected text is not in what is sent", provider)
+			}
 		}
 		if len(p.vendor.Refusals()) > 0 {
 			t.Errorf("%s: %d refusals", provider, len(p.vendor.Refusals()))
 		}
 	}
+}
+
+// A text that occurs nowhere in the conversation is refused at once, before and after condensations and a rewind; any part of one that
+// does is kept.
+func TestProtectedOccursSomewhere(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, c upstream.Client) {
+		loop := upstream.Loop(40, 2200, map[int]string{2: `Zürich; crème brûlée №7 e\u0301 façade`})
+		p := newPlay(t, upstream.Options{Script: loop}, c, onEveryUpstream)
+		d := p.Controller()
+		protect := func(text string) error {
+			return d.Protect(t.Context(), only(t, d), session.Protection{Text: text}, true)
+		}
+		p.steps(t, 4)
+		back := slices.Clone(p.client.History)
+		for range 3 {
+			p.steps(t, 8)
+			all := p.messages(t)
+			p.steps(t, 1)
+			for _, text := range []string{"quokka", "the zebra sleeps at noon", "unit1061_never.go"} {
+				if err := protect(text); err == nil || !strings.Contains(err.Error(), "occurs nowhere") {
+					t.Errorf("%q: %v", text, err)
+				}
+			}
+			for i := range 30 {
+				said := strings.ReplaceAll(messages.Text(all[i*len(all)/30].Parts), `\u0026`, "&") // as the client writes it
+				if part := said[len(said)*i/60 : len(said)*(i+30)/60]; len(part) > 2 {
+					if err := errors.Join(protect(part), d.Protect(t.Context(), only(t, d), session.Protection{Text: part}, false)); err != nil {
+						t.Errorf("%q: %v", part, err)
+					}
+				}
+			}
+		}
+		p.client.History, p.client.Run = back, func(string) string { return "My quokka." }
+		p.steps(t, 2)
+		if err := protect("quokka"); err != nil {
+			t.Error(err)
+		}
+		if c := only(t, d); len(c.Protections) != 1 {
+			t.Errorf("%+v", c.Protections)
+		}
+	})
 }
 
 // orders is the secret of the user of a gateway without a token.

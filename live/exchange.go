@@ -68,6 +68,11 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 	c, received := g.chainOf(r, s, t, b, w.Header()), b.Decoded
 	if c != nil {
 		received = c.Whole
+	} else if l := streamOf(r.Context()); l != nil {
+		if paid := l.owed.pay(received); paid != nil {
+			received = paid
+			payload.Replace(out, paid)
+		}
 	}
 	opened, err := g.open(s, t, r.Header, received)
 	if err != nil {
@@ -113,6 +118,9 @@ func (g *Gateway) converse(w http.ResponseWriter, r *http.Request, s *settings, 
 // fill gives the request to the vendor its body.
 func (e *exchange) fill(out *http.Request) {
 	tool := e.req.tool.session != nil
+	if tool || e.req.tool.apart != nil {
+		out.Header.Set("Accept-Encoding", "identity") // the answer is read
+	}
 	if tool && e.req.in.chain != nil {
 		e.req.in.chain.tool = true
 	}
@@ -126,9 +134,6 @@ func (e *exchange) fill(out *http.Request) {
 		e.body = e.req.parsed.With(e.plan.messages)
 	}
 	payload.Replace(out, e.body)
-	if tool {
-		out.Header.Set("Accept-Encoding", "identity") // the answer is read
-	}
 }
 
 // longestNote limits the time for recording an answer after the client has disconnected.

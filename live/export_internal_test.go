@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/live/control"
 	"github.com/condensehq/condense/internal/live/count"
 	"github.com/condensehq/condense/internal/live/store"
+	"github.com/condensehq/condense/live/internal/chain"
 	"github.com/condensehq/condense/live/internal/seal"
 	"github.com/condensehq/condense/live/internal/telemetry"
 	"github.com/condensehq/condense/live/internal/upstream"
@@ -68,6 +69,9 @@ func BodyPatience(g *Gateway, d time.Duration) { g.patience = d }
 
 // WaitForStore sets how long a request waits for a database that is away.
 func WaitForStore(g *Gateway, d time.Duration) { g.sessions.Outage.Most = d }
+
+// ForgetHistories forgets the histories behind the IDs of responses, as for want of memory.
+func ForgetHistories(g *Gateway) { g.histories = chain.New(maxHistories) }
 
 // StaleAfter sets how long a connection to a vendor is idle before it may be closed.
 func StaleAfter(g *Gateway, d time.Duration) {

@@ -79,13 +79,14 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 	r := e.req
 	e.settle(b.paid)
 	e.used(a, b)
-	if r.s.Reports.Watch != nil && r.lease != nil && !b.again {
-		r.g.watched(func() {
-			r.s.Reports.Watch.Answer(r.lease.Conversation, &Used{
-				Time: r.in.start, Epoch: began(e.plan.state), Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid,
-				Saved: b.saved, Priced: b.known,
-			})
-		})
+	if r.lease != nil {
+		u := &Used{
+			Time: r.in.start, Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite, Output: a.Output, Cost: b.paid, Saved: b.saved, Priced: b.known,
+		}
+		if !b.again {
+			u.Epoch = began(e.plan.state)
+		}
+		r.earn(u)
 	}
 	r.g.stats.Add(func(s *Stats) {
 		t := &s.Tokens
@@ -127,6 +128,14 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 				o.After = a.Input
 			}
 		})
+	}
+}
+
+// earn adds the money of an answer to the conversation: for its record, which commands read, and for the pages.
+func (r *request) earn(u *Used) {
+	r.lease.Earn(u.Saved)
+	if watch := r.s.Reports.Watch; watch != nil {
+		r.g.watched(func() { watch.Answer(r.lease.Conversation, u) })
 	}
 }
 

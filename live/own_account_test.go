@@ -400,6 +400,9 @@ func TestOwnAccountIsLimitedWithoutStoppingTheAgent(t *testing.T) {
 			if spent := live.Spent(p.Gateway); s.Accounts.Cost <= 0 || math.Abs(spent-s.Cost) > 1e-9 {
 				t.Errorf("the limit counts $%.6f, and $%.6f were paid, $%.6f of it for accounts", spent, s.Cost, s.Accounts.Cost)
 			}
+			if one, err := p.Controller().Conversations(t.Context(), time.Time{}); err != nil || len(one) != 1 || math.Abs(one[0].Saved-s.Saved) > 1e-9 {
+				t.Errorf("%v: wrap says $%.6f saved, and live something else: %+v", err, s.Saved, one)
+			}
 			all := m.families(t)
 			for name, want := range map[string]float64{
 				"condense_cost_total": s.Cost, "condense_cost_saved": s.Saved, "condense_account_cost_total": s.Accounts.Cost, "condense_accounts_total": float64(s.Accounts.Asked),

@@ -118,7 +118,8 @@ func (r *request) awaitPrepared(ctx context.Context) {
 // job returns the condensation that a decision asks for.
 func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	r := p.req
-	numbers, block := p.numbers()
+	numbers, block, cached := p.numbers()
+	facts := p.facts(false)
 	j := &job.Job{
 		API: r.parsed.API, Volatile: r.from.volatile, Reminders: r.from.agent.Reminders, Body: r.parsed.With(p.messages), Tokens: p.tokens, Target: d.Target,
 		Turn: condense.Turn{
@@ -136,6 +137,9 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 	if e := p.state.Epoch; e != nil && e.Cut <= len(r.parsed.Messages) {
 		j.Turn.Earlier = earlier(r.parsed.API, r.unmarked(0)[:e.Cut])
 	}
+	if !facts.Cache.Used.IsZero() && cached > 0 {
+		j.Turn.Cached = core.Cached{Messages: cached, Until: facts.Cache.Until()}
+	}
 	if j.Turn.Trigger = d.Reason.Trigger(); overflow || r.lease.Overflowed() {
 		j.Turn.Trigger = core.TriggerOverflow
 	} else {
@@ -145,7 +149,7 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		j.Turn.States = p.state.Epoch.States
 	}
 	if j.Target == 0 { // the caller asked for a condensation without a target
-		j.Target = epoch.Target(p.facts(false), r.limits.policy)
+		j.Target = epoch.Target(facts, r.limits.policy)
 	}
 	return j
 }
@@ -168,9 +172,9 @@ func earlier(api wire.API, own [][]byte) func() ([]core.Message, error) {
 	}
 }
 
-// numbers returns the number of the client's message that each message of the view is, shortened or not, 0 for none; and how many messages
-// the last epoch made.
-func (p *plan) numbers() (numbers []int, block int) {
+// numbers returns the number of the client's message that each message of the view is, shortened or not, 0 for none; how many messages
+// the last epoch made; and how many the last request had.
+func (p *plan) numbers() (numbers []int, block, cached int) {
 	r := p.req
 	own, origin := r.unmarked(0), p.state.Origin(r.parsed, r.rolling)
 	places, answers := library.Places(r.parsed.API, own), map[string][]int{} // by the ID of a call or result
@@ -180,9 +184,10 @@ func (p *plan) numbers() (numbers []int, block int) {
 		}
 	}
 	view, first := wire.Joined(r.parsed.API, p.messages)
-	numbers = make([]int, len(view))
+	numbers, first = make([]int, len(view)), append(first, len(p.messages))
+	sent := p.state.Cached(r.rolling, origin)
 	at := 0
-	for k, i := range first {
+	for k, i := range first[:len(view)] {
 		from := origin[i]
 		if from < 0 { // the epoch wrote it, or left it
 			block = k + 1
@@ -197,8 +202,11 @@ func (p *plan) numbers() (numbers []int, block int) {
 		if alone := len(view[k]) == len(p.messages[i]); alone && from >= at {
 			numbers[k], at = places[from], from+1
 		}
+		if first[k+1] <= sent {
+			cached = k + 1
+		}
 	}
-	return numbers, block
+	return numbers, block, cached
 }
 
 // idsOf returns the IDs of the calls and results of a message.

@@ -82,6 +82,7 @@ type origin struct {
 // A tooled is a conversation with the gateway's own tool.
 type tooled struct {
 	session *session.Session // nil if it has none
+	apart   *session.Session // of a first request without the tool, with the words of one that has it; else nil
 	at      wire.Hash        // rolling hash of the client's own messages
 }
 

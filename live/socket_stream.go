@@ -27,6 +27,7 @@ type stream struct {
 	frames    chan *frame
 	held      *payload.Hold // of the frame that is being answered, in the memory of the process
 	disturbed atomic.Bool   // the client has sent something besides requests
+	owed      owed          // by the latest answer that owes something
 
 	mu  sync.Mutex
 	now *flow // the answer that gets the stream's events; nil for none

@@ -530,6 +530,65 @@ func TestRecallOverSocket(t *testing.T) {
 	}
 }
 
+// A round of tools in which the model has called the gateway's tool and the client's goes on, whatever is forgotten before the client has
+// sent its results.
+func TestRecallOverSocketForgotten(t *testing.T) {
+	t.Parallel()
+	shell := upstream.Call{Tool: "shell", Input: map[string]any{"command": `echo "mine"`}}
+	for name, happen := range map[string]func(*testing.T, *play, string){
+		"the client connects again": func(t *testing.T, p *play, _ string) { _ = p.client.Disconnect() },
+		"the vendor forgets":        func(_ *testing.T, p *play, _ string) { p.vendor.Forget() },
+		"the gateway forgets":       func(_ *testing.T, p *play, _ string) { live.ForgetHistories(p.Gateway) },
+		"all forget": func(_ *testing.T, p *play, _ string) {
+			live.ForgetHistories(p.Gateway)
+			p.vendor.Forget()
+		},
+		"another process": func(t *testing.T, p *play, file string) {
+			_ = errors.Join(p.client.Disconnect(), p.Close())
+			p.serve(t, withWindow(window), func(o *live.Options) { withTool(o); o.Store.Path = file })
+		},
+		"another process without the store": func(t *testing.T, p *play, _ string) {
+			_ = errors.Join(p.client.Disconnect(), p.Close())
+			p.serve(t, withWindow(window), withTool)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "live.db")
+			recall := wants(map[string]any{"grep": "NEEDLE"})
+			script := looking(6, "NEEDLE", map[int]upstream.Step{3: {Text: "Both.", Calls: []upstream.Call{shell, recall}}})
+			script = slices.Insert(script, 2, upstream.Step{Text: "First this.", Calls: []upstream.Call{recall}}) // in the same answer
+			p := newPlay(t, upstream.Options{Script: script}, socketed(), func(o *live.Options) { withTool(o); o.Store.Path = file })
+			t.Cleanup(func() { _ = p.client.Disconnect() })
+			p.client.History = append(p.client.History, picture(upstream.Responses, task))
+			for n, calls := 0, true; calls; n++ {
+				if n == 3 {
+					happen(t, p, file)
+				}
+				var err error
+				if _, calls, err = p.client.Step(t.Context()); err != nil && n == 3 && strings.Contains(err.Error(), "previous_response_not_found") {
+					_, calls, err = p.client.Step(t.Context()) // with everything, as the vendor asks for it
+				}
+				if err != nil {
+					t.Fatalf("request %d: %v", n, err)
+				}
+			}
+			for _, r := range p.vendor.Refusals() {
+				if r.Rule != "state" {
+					t.Errorf("request %d: %s: %s", r.N, r.Rule, r.Error)
+				}
+			}
+			want := 2
+			if strings.Contains(name, "without") { // nobody knows the second one any more
+				want = 1
+			}
+			if all := p.toolResults(t); len(all) != want || !strings.Contains(all[want-1], "NEEDLE") {
+				t.Errorf("recalls %q", all)
+			}
+		})
+	}
+}
+
 // A vendor that refuses the request with the results leaves the client with a failed response, of its stream, and a connection.
 func TestRecallOverSocketFails(t *testing.T) {
 	t.Parallel()

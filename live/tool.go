@@ -55,36 +55,43 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		return nil // observing changes no request
 	}
 	first := max(0, slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "user" }))
-	opening := r.rolling[first]
+	opening, last := r.rolling[first], r.rolling[len(r.rolling)-1]
 	known, without, err := in.Tooled(first, opening)
 	if err != nil {
 		return err
 	}
-	began := slices.ContainsFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
-	if known.Tools[opening] == nil || !began && !r.t.count && !r.mayHaveTool(ctx) { // another one may begin with the same words
-		switch {
-		case without: // the conversation began without the tool, and its cached prefix must not change
-			return nil
-		case began && r.from.session != "" && len(known.Tools) > 0: // the agent has shortened a history that had the tool
-		case began && !r.g.library.Continues(r.parsed.API, messages.Raw(r.parsed.Messages)): // else it begins with the view of another one
-			return nil
-		case !r.s.Recall.Tool || r.s.Recall.Off || !r.mayHaveTool(ctx):
-			return nil
-		}
-		if r.parsed.AddTool(recallTool, nil) == nil {
-			return nil
-		}
-		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: opening}, r.in.start); err != nil {
-			return err
-		}
-	}
-	messages := wire.Restore(r.parsed, func(i int) []*wire.Round {
-		var all []*wire.Round
+	rounds := func(i int) (all []*wire.Round) {
 		for _, a := range known.Rounds[r.rolling[i-1]] {
 			all = append(all, a.Round)
 		}
 		return all
-	})
+	}
+	answer := slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
+	began, has, may := answer >= 0, known.Tools[opening] != nil, r.mayHaveTool(ctx)
+	if !began && may {
+		may = r.parsed.AddTool(recallTool, nil) != nil
+	}
+	switch {
+	case has && !began && !may: // another one begins with the same words: from now on the first answer tells them apart
+		if !r.t.count {
+			r.tool = tooled{apart: in, at: last}
+		}
+		return nil
+	case has && answer > 0 && r.parsed.Apart(answer, rounds(answer)): // it is that one
+		return nil
+	case has:
+	case without: // the conversation began without the tool, and its cached prefix must not change
+		return nil
+	case began && r.from.session != "" && len(known.Tools) > 0: // the agent has shortened a history that had the tool
+	case !may || began && !r.g.library.Continues(r.parsed.API, messages.Raw(r.parsed.Messages)): // else it begins with the view of another one
+		return nil
+	}
+	if !has && !r.t.count && r.parsed.AddTool(recallTool, nil) != nil {
+		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: opening}, r.in.start); err != nil {
+			return err
+		}
+	}
+	messages := wire.Restore(r.parsed, rounds)
 	body := r.parsed.AddTool(recallTool, messages)
 	if body == nil {
 		return nil
@@ -93,18 +100,18 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if err != nil {
 		return err
 	}
-	r.tool.at = r.rolling[len(r.rolling)-1]
-	r.parsed, r.rolling, r.tool.session = parsed, lineage.Roll(parsed.Messages), in
+	r.parsed, r.rolling, r.tool = parsed, lineage.Roll(parsed.Messages), tooled{session: in, at: last}
 	return nil
 }
 
-// mayHaveTool reports whether a new conversation may get the tool. Requests with a plan's login may contain only what
-// the agent itself sends, and an answer that the vendor stores could be continued without the gateway. Over a WebSocket the
-// gateway must know the history, because the next request continues it. A known agent with a recall secret has the tools of /mcp,
-// perhaps from its second request on. What a model says before a recall would be in front of the format that is wanted.
+// mayHaveTool reports whether a new conversation may get the tool, for its first request as for one that counts it. Requests with a
+// plan's login may contain only the agent's own words, and an answer that the vendor stores could be continued without the
+// gateway. Over a WebSocket the gateway must know the history, because the next request continues it. A known agent with a recall secret
+// has the tools of /mcp, perhaps from its second request on. What a model says before a recall would be in front of the format that is
+// wanted.
 func (r *request) mayHaveTool(ctx context.Context) bool {
 	stored := wire.Of(r.parsed.API).Stores && !bytes.Equal(bytes.TrimSpace(rawjson.Field(r.parsed.Body, "store")), []byte("false"))
-	return !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && !r.t.count && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
+	return r.s.Recall.Tool && !r.s.Recall.Off && !agents.Subscription(r.in.header) && (r.reads == "" || r.s.Recall.NoMCP || r.from.agent == agents.Any()) && !r.parsed.Structured && !r.parsed.Toolless && !r.parsed.Compacts && !stored && (r.in.chain != nil) == (streamOf(ctx) != nil) &&
 		!library.CanCall(r.parsed, r.from.agent.Deferred)
 }
 
@@ -155,7 +162,7 @@ type reply struct {
 // spliceable reports whether an answer is searched for calls of the tool.
 func (e *exchange) spliceable(res *http.Response) bool {
 	r := e.req
-	return r.tool.session != nil && !r.t.count && !r.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
+	return (r.tool.session != nil || r.tool.apart != nil) && !r.t.count && !r.compacts && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == ""
 }
 
 // answerCalls replaces the body of an answer by one in which the calls of the tool are answered. A stream is processed
@@ -168,7 +175,7 @@ func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 	}
 	otherwise := wire.Of(e.req.parsed.API).Arrays || e.req.t.framed()
 	if strings.Contains(res.Header.Get("Content-Type"), "event-stream") || e.req.parsed.Stream && otherwise {
-		if res.Body = s; e.req.in.chain != nil && e.req.in.chain.stream != nil {
+		if res.Body = s; e.req.in.chain != nil && e.req.in.chain.stream != nil && e.req.in.chain.tool {
 			listen(res, e.req.s.Bounds.MaxBody, e.req.in.chain.answered)
 		}
 		return res, nil
@@ -194,6 +201,7 @@ func (e *exchange) answerCalls(r *http.Request, res *http.Response) (*http.Respo
 			e.later(s.sink.Answer())
 		}
 		out := append(s.splice.Write(body), s.splice.Close()...)
+		s.tellApart()
 		if !s.splice.Over() {
 			return withBody(res, out), nil
 		}
@@ -246,6 +254,7 @@ func (s *spliced) Read(p []byte) (int, error) {
 			s.err = err
 			s.out = append(s.out, s.splice.Close()...)
 		}
+		s.tellApart()
 		if s.splice.Over() {
 			s.turn()
 		}
@@ -357,6 +366,9 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		if len(s.calls) == 0 {
 			return nil, nil // it was cut short
 		}
+		if c := e.req.in.chain; c != nil && s.splice.Own() {
+			c.owed.results = results
+		}
 		return nil, e.putBack(ctx, s.added, results, s.calls)
 	}
 	s.asked++
@@ -366,6 +378,24 @@ func (s *spliced) next(ctx context.Context) ([][]byte, error) {
 		view = messages.Raw(e.req.parsed.Messages)
 	}
 	return slices.Concat(view, s.added), nil
+}
+
+// tellApart stores the first answer of a conversation that begins as one with the tool and has none, before the client can go on.
+func (s *spliced) tellApart() {
+	r := s.e.req
+	if r.tool.apart == nil || !s.splice.Stopped() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.r.Context()), longestNote)
+	defer cancel()
+	round, err := wire.NewRound(r.parsed.API, s.splice.Message(), nil, nil)
+	if err == nil {
+		round.Messages = nil
+		err = r.tool.apart.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: r.tool.at, Apart: round}, r.s.Now())
+	}
+	if r.tool.apart = nil; err != nil {
+		r.g.fault("tool", err)
+	}
 }
 
 // ask sends the vendor the next request for the same answer to the client.
@@ -407,5 +437,5 @@ func (e *exchange) later(a wire.Answer) {
 	}
 	a = e.once(a)
 	paid, known := e.req.cost(a)
-	e.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, known: known, again: true})
+	e.bill(a, bill{received: a.Input, sent: a.Input, paid: paid, saved: -paid, known: known, again: true})
 }

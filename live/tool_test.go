@@ -380,6 +380,8 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 		body   []byte
 		added  bool
 	}{
+		"counting":                {"/v1/messages/count_tokens", nil, body(func(object) {}), true},
+		"counting without tools":  {"/v1/messages/count_tokens", nil, body(func(o object) { delete(o, "tools") }), false},
 		"a tool of an agent":      {"/v1/messages", nil, body(func(object) {}), true},
 		"Chat":                    {"/v1/chat/completions", nil, body(chat), true},
 		"several answers":         {"/v1/chat/completions", nil, body(func(o object) { chat(o); o["n"] = 2 }), false},
@@ -399,7 +401,6 @@ func TestRecallToolIsNotAdded(t *testing.T) {
 			o["messages"] = []any{object{"role": "user", "content": "Hello."}, object{"role": "user", "content": "Now."}}
 		}), false},
 		"the tools of /mcp":           {"/v1/messages", map[string]string{"X-Condense-Recall": secret, "User-Agent": "claude-cli/2.1.332 (external, cli)"}, body(func(object) {}), false},
-		"counting":                    {"/v1/messages/count_tokens", nil, body(func(object) {}), false},
 		"answers that are stored":     {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), false},
 		"answers that are not stored": {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","store":false,"input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), true},
 		"a history at the vendor":     {"/v1/responses", nil, []byte(`{"model":"gpt-5.6","store":false,"previous_response_id":"r","input":"Hello","tools":[{"type":"function","name":"a","parameters":{}}]}`), false},
@@ -613,6 +614,87 @@ func TestRecallToolCount(t *testing.T) {
 	if res.StatusCode != http.StatusOK || !bytes.Equal(p.lastBody(), sent) {
 		t.Errorf("status %d, other bytes are counted than are sent", res.StatusCode)
 	}
+}
+
+// Before the first request of a conversation, as after it, what is counted is what is sent, and counting keeps nothing: one that counts
+// what then has no place for the tool does not give it to the conversation.
+func TestRecallToolCountsFirst(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t)
+	_, s := serve(t, v, withTool)
+	post := func(path string, o object) []byte {
+		o["model"], o["tools"] = "claude-opus-5-5", []any{object{"name": "Bash", "input_schema": object{"type": "object"}}}
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, http.MethodPost, s.URL+path, nil, raw)
+		return v.last(t).body
+	}
+	said := func(words ...string) object {
+		var all []any
+		for i, w := range words {
+			all = append(all, object{"role": []string{"user", "assistant"}[i%2], "content": w})
+		}
+		return object{"messages": all}
+	}
+	counted := post("/v1/messages/count_tokens", said("Hello."))
+	if sent := post("/v1/messages", said("Hello.")); !bytes.Equal(counted, sent) || !bytes.Contains(counted, []byte(recallName)) {
+		t.Errorf("counted: %s\nsent: %s", counted, sent)
+	}
+	post("/v1/messages/count_tokens", said("Now."))
+	none := said("Now.")
+	none["tool_choice"] = object{"type": "none"}
+	post("/v1/messages", none)
+	for _, path := range []string{"/v1/messages/count_tokens", "/v1/messages"} {
+		if body := post(path, said("Now.", "So.", "Go on.")); bytes.Contains(body, []byte(recallName)) {
+			t.Errorf("%s: the tool appears: %s", path, body)
+		}
+	}
+}
+
+// Two conversations of a key begin with the same words, one with the tool and one without: each stays as it began, also when they take
+// turns and after a restart.
+func TestRecallToolApart(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, c upstream.Client) {
+		none := map[upstream.API]object{
+			upstream.Messages: {"tool_choice": object{"type": "none"}}, upstream.Chat: {"tool_choice": "none"}, upstream.Responses: {"tool_choice": "none"},
+			upstream.Gemini: {"toolConfig": object{"functionCallingConfig": object{"mode": "NONE"}}},
+		}[c.API]
+		if none == nil {
+			t.Skip("this API cannot forbid calls")
+		}
+		file := filepath.Join(t.TempDir(), "live.db")
+		stored := func(o *live.Options) { withTool(o); o.Store.Path = file }
+		p := newPlay(t, upstream.Options{Script: upstream.Loop(8, 100, nil)}, c, stored)
+		with, without := p.client, c
+		without.URL, without.More = with.URL, none
+		with.History, without.History = []object{first(c.API, task)}, []object{first(c.API, task)}
+		step := func(c *upstream.Client, has bool) {
+			t.Helper()
+			if _, _, err := c.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := bytes.Contains(p.lastBody(), []byte(recallName)); got != has {
+				t.Errorf("the tool is in the request: %v", got)
+			}
+		}
+		step(with, true)
+		step(&without, false)
+		without.More = nil
+		for range 2 {
+			step(with, true)
+			without.History = append(without.History, first(c.API, "Go on."))
+			step(&without, false)
+			p.server.Close()
+			p.serve(t, withWindow(window), stored)
+			without.URL = with.URL
+		}
+		for _, r := range p.vendor.Refusals() {
+			t.Errorf("request %d: %s: %s", r.N, r.Rule, r.Error)
+		}
+	})
 }
 
 // A range of numbers leads to all that is in it.

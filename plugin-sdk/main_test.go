@@ -98,6 +98,10 @@ func asker() registry.Strategy {
 				if err != nil {
 					return nil, err
 				}
+				file, err := req.File("a.go")
+				if err != nil {
+					return nil, err
+				}
 				part := *req
 				part.Messages = slices.Clone(req.Messages)
 				for i := range part.Messages {
@@ -109,7 +113,7 @@ func asker() registry.Strategy {
 				if err != nil {
 					return nil, err
 				}
-				note := core.Text(fmt.Sprint(vectors[0], hidden[0].Parts))
+				note := core.Text(fmt.Sprint(vectors[0], hidden[0].Parts, file, req.Cached.Messages, req.Messages[0].Labels))
 				res.Messages = slices.Insert(res.Messages, 0, core.Message{Role: core.RoleUser, Kind: core.KindMarker, Parts: []core.Part{note}})
 				return res, nil
 			}), nil

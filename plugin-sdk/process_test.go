@@ -156,6 +156,10 @@ func TestProcessAsksTheHost(t *testing.T) {
 	req.Hidden = func(ids ...string) ([]core.Message, error) {
 		return []core.Message{{ID: ids[0], Role: core.RoleUser, Parts: []core.Part{core.Text("Never use tabs.")}}}, nil
 	}
+	req.File = func(path string) ([]core.FilePiece, error) {
+		return []core.FilePiece{{First: 7, Text: "of " + path}}, nil
+	}
+	req.Cached.Messages, req.Messages[0].Labels = 3, map[string]string{"kept": "pin"}
 	res, err := p.Condense(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +174,7 @@ func TestProcessAsksTheHost(t *testing.T) {
 		}
 	}
 	first := fmt.Sprint(res.Messages[0].Parts)
-	if !strings.Contains(first, "Never use tabs.") || strings.Count(first, "1") != 2 || slices.EqualFunc(req.Messages, res.Messages[1:], core.Message.Equal) {
+	if !strings.Contains(first, "Never use tabs.") || !strings.Contains(first, "[{7 of a.go false}] 3 map[kept:pin]") || strings.Count(first, "1") != 2 || slices.EqualFunc(req.Messages, res.Messages[1:], core.Message.Equal) {
 		t.Errorf("%d messages became %d, the first is %s", n, len(res.Messages), first)
 	}
 	bare := launch(t, self(t, "asker"), nil, true)

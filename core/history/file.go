@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/gofrs/flock"
 
@@ -128,6 +130,9 @@ func (f *File) Close() error { return errors.Join(f.file.Sync(), f.release()) }
 
 // inPlace returns an error unless the file at its path is still the same and unchanged.
 func (f *File) inPlace() error {
+	if _, err := f.file.Seek(0, io.SeekCurrent); err != nil {
+		return err // closed: on Windows, Stat does not say so
+	}
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -205,6 +210,8 @@ func acquire(path string) (*Lock, error) {
 	l := &Lock{flock.New(file, flock.SetFlag(flag))}
 	ok, err := l.flock.TryLock()
 	switch {
+	case separateLock && errors.Is(err, sharingViolation):
+		return nil, ErrInUse // its holder is just removing it
 	case err != nil && errors.As(err, new(*os.PathError)):
 		return nil, err
 	case err != nil:
@@ -215,7 +222,10 @@ func acquire(path string) (*Lock, error) {
 	return l, nil
 }
 
-const separateLock = runtime.GOOS == "windows"
+const (
+	separateLock     = runtime.GOOS == "windows"
+	sharingViolation = syscall.Errno(32) // Windows' ERROR_SHARING_VIOLATION
+)
 
 // Release releases the lock.
 func (l *Lock) Release() error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -121,6 +122,11 @@ func FromHere(path string) string {
 		return rel
 	}
 	return path
+}
+
+// SQLite returns a database's address with parameters. It has no //, after which a drive of Windows would be a host.
+func SQLite(path string, query url.Values) string {
+	return "file:" + url.PathEscape(path) + "?" + query.Encode()
 }
 
 // Pattern escapes a path for use in a pattern of [filepath.Glob].

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -62,5 +63,17 @@ func TestCreate(t *testing.T) {
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
 		t.Errorf("got %v, %v, want no temporary file", names, err)
+	}
+}
+
+// On Windows a gateway did not start: the drive in file://C: was taken for a host.
+func TestSQLiteHasNoHost(t *testing.T) {
+	for path, want := range map[string]string{
+		`C:\Users\a b\x?.db`: "file:C:%5CUsers%5Ca%20b%5Cx%3F.db?mode=ro",
+		"//server/x#1.db":    "file:%2F%2Fserver%2Fx%231.db?mode=ro",
+	} {
+		if got := disk.SQLite(path, url.Values{"mode": {"ro"}}); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

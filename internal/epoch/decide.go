@@ -165,9 +165,7 @@ func cold(f *Facts) Reason {
 	if c.Used.IsZero() {
 		return Changed
 	}
-	life := c.Asked
-	life = cmp.Or(life, c.Usual)
-	if life > 0 && f.Wrong == 0 && float64(f.Now.Sub(c.Used)) > grace*float64(max(life, c.Seen)) {
+	if life := c.life(); life > 0 && f.Wrong == 0 && float64(f.Now.Sub(c.Used)) > grace*float64(max(life, c.Seen)) {
 		return Cold
 	}
 	return None

@@ -6,6 +6,7 @@
 package epoch
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -89,6 +90,17 @@ type Cache struct {
 	Asked time.Duration // longest lifetime of entries that the conversation has asked for; 0 for none
 	Usual time.Duration // the vendor's lifetime if nothing is asked for; 0 if unknown
 	Seen  time.Duration // longest pause after which the cache was seen to be alive
+}
+
+// life returns how long the cache keeps a request; 0 if unknown.
+func (c *Cache) life() time.Duration { return cmp.Or(c.Asked, c.Usual) }
+
+// Until returns when the cache forgets the last request; zero if unknown.
+func (c *Cache) Until() (t time.Time) {
+	if life := c.life(); life > 0 {
+		t = c.Used.Add(life)
+	}
+	return t
 }
 
 // A Policy has the limits and wishes of a user. The zero value of a field is the default, or no limit.

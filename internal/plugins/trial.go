@@ -16,7 +16,7 @@ import (
 	"github.com/condensehq/condense/model/extractive"
 )
 
-// A Trial runs a plugin for its author: unapproved, because it changes all the time, and
+// A Trial runs a plugin for its author: unapproved, because it changes all the time, unless a policy lists plugins; and
 // with [StandIn] under every name, because trying must cost nothing.
 type Trial struct {
 	Plugin config.Provider                                      // Name, Plugin, Folder, Env and Settings count
@@ -30,8 +30,12 @@ type Trial struct {
 
 // Open returns the plugin. Its process starts with the first call.
 func (t *Trial) Open() (*supervise.Process, error) {
-	s := spec(t.Plugin, "")
-	s.Unpinned = true
+	sum, err := config.AllowPlugin(t.Plugin.Name, func() (string, error) { return Digest(t.Plugin) })
+	if err != nil {
+		return nil, err
+	}
+	s := spec(t.Plugin, sum)
+	s.Unpinned = sum == ""
 	opts := &supervise.Options{Logger: t.Output}
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
 	if e, ok := extractive.New().(model.Embedder); ok {

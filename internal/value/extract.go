@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -288,11 +288,7 @@ func digest(target string) string {
 	if len(target) <= most {
 		return target
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(target[cut]) {
-		cut--
-	}
-	return strings.TrimRight(target[:cut], " ") + GapMark
+	return strings.TrimRight(target[:plain.Back(target, most)], " ") + GapMark
 }
 
 // extract reads the extract of an earlier condensation, if m is one.

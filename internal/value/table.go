@@ -3,6 +3,7 @@ package value
 import (
 	"context"
 	"math"
+	"slices"
 	"math/bits"
 	"runtime"
 
@@ -136,7 +137,7 @@ func (v *rating) findWords() words {
 		said[len(said)-1] = append(said[len(said)-1], p)
 	}
 	last.newest = known
-	_, fixed := v.r.musts()
+	must, fixed := v.r.musts()
 	left := float64(v.r.o.Limit) - v.emptyExtract() - fixed // for the newest request
 	add := func(k int, request, task bool, above, most float64) {
 		for _, p := range said[k] {
@@ -148,15 +149,19 @@ func (v *rating) findWords() words {
 			if n <= above || n > most {
 				continue
 			}
+			// A request beside what must stay is in fixed, and is never cut.
+			needs := request && !must[slices.IndexFunc(v.r.groups, func(g core.Span) bool { return pass.Message < g.End })]
 			if request {
 				if !pass.partial { // the sum of lines is more than their text
 					n = min(n, float64(v.r.messages[pass.Message].Tokens))
 				}
-				left -= n
 				out.from = pass.Message
 			}
+			if needs {
+				left -= n
+			}
 			switch {
-			case request && left < 0:
+			case needs && left < 0:
 				left += n
 				out.large = append(out.large, p)
 			case n <= pasted || request:

@@ -37,8 +37,8 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 		if cb.GetGenerate() != nil && opts.Model == nil || cb.GetEmbed() != nil && opts.Embedder == nil {
 			lacks = "has no language model to plugins"
 		}
-	case *condensepb.Callback_Hidden, *condensepb.Callback_Run:
-		if cb.GetHidden() != nil && c.req.Hidden == nil || cb.GetRun() != nil && opts.Run == nil {
+	case *condensepb.Callback_Hidden, *condensepb.Callback_Run, *condensepb.Callback_File:
+		if cb.GetHidden() != nil && c.req.Hidden == nil || cb.GetRun() != nil && opts.Run == nil || cb.GetFile() != nil && c.req.File == nil {
 			lacks = "does not answer it"
 		}
 	default:
@@ -64,9 +64,9 @@ func (c *call) callback(ctx context.Context, cb *condensepb.Callback, size int) 
 // callbacks names the callbacks that are answered beside count_tokens and generate; schema is that of a Generate.
 func (c *call) callbacks() []string {
 	names := []string{"schema"}
-	for i, answered := range []bool{c.req.Hidden != nil, c.client.opts.Run != nil, c.client.opts.Embedder != nil} {
+	for i, answered := range []bool{c.req.Hidden != nil, c.client.opts.Run != nil, c.client.opts.Embedder != nil, c.req.File != nil} {
 		if answered {
-			names = append(names, []string{"hidden", "run", "embed"}[i])
+			names = append(names, []string{"hidden", "run", "embed", "file"}[i])
 		}
 	}
 	return names

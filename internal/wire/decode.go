@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
@@ -31,9 +32,10 @@ func toStart(req *core.Request) *condensepb.Start {
 	if q := req.Quota; q != (core.Quota{}) {
 		s.Quota = &condensepb.Quota{ModelCalls: int64(q.ModelCalls), Usd: q.USD}
 	}
-	for _, f := range req.FilesRead {
-		s.FilesRead = append(s.FilesRead, byhand.Bytes(f))
+	if c := req.Cached; c.Messages > 0 {
+		s.Cached = &condensepb.Cached{Messages: int64(c.Messages), UntilMs: max(0, c.Until.UnixMilli())} // which is below 0 if it is unknown
 	}
+	s.FilesRead = append(s.FilesRead, plain.Each(req.FilesRead, byhand.Bytes)...)
 	return s
 }
 

@@ -3,8 +3,10 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func toMessage(tb testing.TB, m *core.Message) *condensepb.Message {
 	}
 	w := &condensepb.Message{
 		Id: byhand.Name(m.ID), Role: byhand.Name(string(m.Role)), Kind: byhand.Name(string(m.Kind)),
-		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens), Number: int64(m.Number), Program: m.Program,
+		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens), Labels: m.Labels, Number: int64(m.Number), Program: m.Program,
 	}
 	if !m.Time.IsZero() {
 		w.TimeMs = new(m.Time.UnixMilli())
@@ -116,6 +118,7 @@ func TestEncodeIsProtobuf(t *testing.T) {
 			case 1:
 				m.Time, m.Tokens, m.ID = time.UnixMilli(-5), -1, "\xff"
 			case 2:
+				m.Labels = map[string]string{"kept": "pin", "a": "b", "topic": strings.Repeat("x", 200)}
 				m.Time, m.Number, m.Program = time.UnixMilli(0), i+1, true // the time is set, and zero
 			case 3:
 				m.Parts = append(slices.Clip(m.Parts), core.ToolCall{}, core.ToolResult{}, core.Image{}, core.Reasoning{}, core.Opaque{}, core.Text(""))
@@ -143,7 +146,7 @@ func TestEncodeIsProtobuf(t *testing.T) {
 			t.Fatalf("seed %d: read %d messages, %v; want %d", seed, len(back), err, len(messages))
 		}
 		for i, m := range messages {
-			if b := back[i]; !b.Equal(m) || b.Tokens != m.Tokens || b.Number != m.Number || b.Program != m.Program || b.Protected != m.Protected || !b.Time.Equal(m.Time.Truncate(time.Millisecond)) {
+			if b := back[i]; !b.Equal(m) || b.Tokens != m.Tokens || b.Number != m.Number || b.Program != m.Program || !maps.Equal(b.Labels, m.Labels) || b.Protected != m.Protected || !b.Time.Equal(m.Time.Truncate(time.Millisecond)) {
 				t.Fatalf("seed %d: read %+v; want %+v", seed, b, m)
 			}
 		}

@@ -69,6 +69,8 @@ func (l *modelUse) reply(ctx context.Context, cb *condensepb.Callback) *condense
 		switch k := cb.GetCall().(type) {
 		case *condensepb.Callback_Hidden:
 			r.Result, err = l.hidden(k.Hidden.GetIds())
+		case *condensepb.Callback_File:
+			r.Result, err = l.file(byhand.String(k.File.GetPath()))
 		case *condensepb.Callback_Run:
 			r.Result, err = l.run(ctx, k.Run)
 		case *condensepb.Callback_Embed:

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
@@ -112,9 +113,7 @@ func embed(ctx context.Context, texts []string) (vectors [][]float32, usage core
 	}
 	for part := range slices.Chunk(texts, maxTexts/2) {
 		ask := &condensepb.Embed{}
-		for _, t := range part {
-			ask.Texts = append(ask.Texts, byhand.Bytes(t))
-		}
+		ask.Texts = append(ask.Texts, plain.Each(part, byhand.Bytes)...)
 		r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Embed{Embed: ask}})
 		if err != nil {
 			return nil, usage, refusal(err)
@@ -157,7 +156,7 @@ func run(ctx context.Context, req *core.Request, strategy string, settings json.
 	if err := a.add(r.GetRun().GetEdit(), 0); err != nil {
 		return nil, err
 	}
-	return a.result(&condensepb.Done{Usage: toUsage(c.spent(r.GetRun().GetUsage()))})
+	return a.result(&condensepb.Done{Usage: toUsage(c.spent(r.GetRun().GetUsage())), Steps: r.GetRun().GetSteps()})
 }
 
 // hidden is Hidden of [core.Request] in a plugin.
@@ -171,6 +170,15 @@ func (c *serverCall) hidden(ctx context.Context, ids []string) ([]core.Message, 
 		return nil, err
 	}
 	return byhand.DecodeRun(data, nil)
+}
+
+// file is File of [core.Request] in a plugin.
+func (c *serverCall) file(ctx context.Context, path string) (pieces []core.FilePiece, _ error) {
+	r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_File{File: &condensepb.File{Path: byhand.Bytes(path)}}})
+	for _, p := range r.GetFile().GetPieces() {
+		pieces = append(pieces, core.FilePiece{First: int(p.GetFirst()), Text: byhand.String(p.GetText()), Unsure: p.GetUnsure()})
+	}
+	return pieces, refusal(err)
 }
 
 func toModels(models iter.Seq2[string, model.Info]) []*condensepb.LentModel {

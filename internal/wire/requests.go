@@ -38,6 +38,19 @@ func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
 	return &condensepb.Reply_Hidden{Hidden: &condensepb.HiddenMessages{Messages: env.GetMessages().GetMessages()}}, err
 }
 
+// file answers with what the conversation shows of a file.
+func (l *modelUse) file(path string) (*condensepb.Reply_File, error) {
+	pieces, err := l.call.req.File(path)
+	out, size := &condensepb.FilePieces{}, 0
+	for _, p := range pieces {
+		if size += len(p.Text); size > maxHidden {
+			return nil, fmt.Errorf("%w: more than %d bytes of a file", errQuota, maxHidden)
+		}
+		out.Pieces = append(out.Pieces, &condensepb.FilePiece{First: int64(p.First), Text: byhand.Bytes(p.Text), Unsure: p.Unsure})
+	}
+	return &condensepb.Reply_File{File: out}, err
+}
+
 // run has a strategy of the host shorten a part of the conversation. One run is made at a time.
 func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Reply_Run, error) {
 	was := l.call.req
@@ -86,6 +99,9 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 		return proto.UnmarshalOptions{Merge: true}.Unmarshal(piece, out.Edit)
 	})
 	out.Usage = toUsage(less(l.usage(), before))
+	if err == nil {
+		out.Steps, err = toSteps(res.Steps)
+	}
 	return &condensepb.Reply_Run{Run: out}, err
 }
 

@@ -263,6 +263,47 @@ func TestHidden(t *testing.T) {
 	}
 }
 
+// TestFile: a provider reads the newest text of a file, in the bytes that it has, and a host that does not know it gives nothing.
+func TestFile(t *testing.T) {
+	want := []core.FilePiece{{First: 1, Text: "package a\n\xff\n"}, {Text: "func f()\n", Unsure: true}}
+	c := serve(t, strategy(func(_ context.Context, req *core.Request, _ registry.Env) (*core.Result, error) {
+		if got, err := req.File("b\xff.go"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %+v, error %v", got, err)
+		}
+		if got, err := req.File("other"); err != nil || got != nil {
+			t.Errorf("another file: got %+v, error %v", got, err)
+		}
+		if _, err := req.File("fails"); err == nil || !strings.Contains(err.Error(), "unreadable") {
+			t.Errorf("got error %v", err)
+		}
+		return &core.Result{Messages: req.Messages}, nil
+	}), nil)
+	req := coretest.HalfRequest(chat(3))
+	req.File = func(path string) ([]core.FilePiece, error) {
+		switch path {
+		case "b\xff.go":
+			return want, nil
+		case "fails":
+			return nil, errors.New("unreadable")
+		}
+		return nil, nil
+	}
+	if _, err := c.Condense(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	req.File = func(string) ([]core.FilePiece, error) {
+		return []core.FilePiece{{Text: strings.Repeat("x", 17<<20)}}, nil
+	}
+	ask := &pb.Callback{Call: &pb.Callback_File{File: &pb.File{Path: []byte("a.go")}}}
+	if e := asksAll(t, nil, req, ask)[0].GetError(); e.GetCode() != pb.CallbackError_CODE_QUOTA {
+		t.Errorf("17 MB of a file: got %v", e)
+	}
+	req.File = nil
+	if e := asksAll(t, nil, req, ask)[0].GetError(); e.GetCode() != pb.CallbackError_CODE_UNSUPPORTED {
+		t.Errorf("a host without: got %v", e)
+	}
+}
+
 // TestEmbed: vectors come from the model of the host for them; what it costs is counted once, and its faults reach the plugin as errors.
 func TestEmbed(t *testing.T) {
 	v := vectorizer{scripted: says(""), vectors: lengths}
@@ -389,5 +430,40 @@ func TestRunHasNoState(t *testing.T) {
 	r := asksAll(t, builtin(t, says("x"), peek), req, &pb.Callback{Call: &pb.Callback_Run{Run: &pb.Run{Strategy: "peek"}}})[0]
 	if r.GetError() != nil || given == nil || given.State != nil || given.MayWait {
 		t.Errorf("got %v; the strategy was given %+v", r.GetError(), given)
+	}
+}
+
+// TestRunOnResults: a strategy shortens results alone to the target, though the conversation fits the limit and the newest request is beside
+// what stays; and if it changes nothing, its steps say why.
+func TestRunOnResults(t *testing.T) {
+	last := coretest.User(core.ToolResult{CallID: "c6", Content: []core.Part{core.Text("no")}}, core.Text("Stop. Say what you have found."))
+	for name, messages := range map[string][]core.Message{
+		"alone": session(), "beside a result": coretest.Conversation(append(session()[:13:13], coretest.Assistant(coretest.Call("c6")), last)...),
+	} {
+		for settings, works := range map[string]bool{`{}`: true, `{"passes":["duplicates"]}`: false} {
+			var got *core.Result
+			c := serve(t, strategy(func(ctx context.Context, req *core.Request, env registry.Env) (_ *core.Result, err error) {
+				part := *req
+				part.Messages = slices.Clone(req.Messages)
+				for i, m := range part.Messages {
+					_, result := m.Parts[0].(core.ToolResult)
+					part.Messages[i].Protected = !result
+				}
+				got, err = env.Run(ctx, &part, "smart", raw(settings))
+				return &core.Result{Messages: req.Messages}, err
+			}), builtin(t, says("in short")))
+			req := coretest.HalfRequest(messages)
+			req.Budget.Limit, req.Budget.Window = req.Tokens(), 2*req.Tokens()
+			if _, err := c.Condense(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			core.Measure(req.Counter, got.Messages)
+			if n := core.TotalTokens(got.Messages); (n <= req.Budget.Target) != works {
+				t.Errorf("%s, %s: %d tokens became %d, wanted %d; steps %v", name, settings, req.Tokens(), n, req.Budget.Target, got.Steps)
+			}
+			if why := func(s core.Step) bool { return s.Note != "" }; !works && !slices.ContainsFunc(got.Steps, why) {
+				t.Errorf("%s: no reason in %v", name, got.Steps)
+			}
+		}
 	}
 }

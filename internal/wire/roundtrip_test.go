@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -41,7 +42,7 @@ func TestSame(t *testing.T) {
 				messages[i].ID = []string{"\xff\x00", "\ufffdhex:ff00", "\ufffdhex:", "a\nb\x80"}[r.IntN(4)] + messages[i].ID
 			}
 			if r.IntN(10) == 0 {
-				messages[i].Time = time.Time{}
+				messages[i].Time, messages[i].Labels = time.Time{}, map[string]string{"kept": "pin", "na\xffme": "te\xffxt"}
 			}
 		}
 		req := coretest.HalfRequest(messages)
@@ -55,8 +56,9 @@ func TestSame(t *testing.T) {
 		req.API, req.NoRecall = "responses", r.IntN(2) == 0
 		req.MayWait, req.Quota = r.IntN(2) == 0, core.Quota{ModelCalls: 1 + r.IntN(9), USD: r.Float64()}
 		req.Conversation, req.State = "con\xffversation", []byte("st\xffate")
+		req.Cached = core.Cached{Messages: 1 + r.IntN(9), Until: time.UnixMilli(1 + r.Int64N(1e12)).UTC()}
 		for f, v := range reflect.ValueOf(*req).Fields() {
-			if v.IsZero() && !slices.Contains([]string{"NoRecall", "MayWait", "Messages", "Typed", "Hidden", "States"}, f.Name) { // functions, and others' states, cannot cross
+			if v.IsZero() && !slices.Contains([]string{"NoRecall", "MayWait", "Messages", "Typed", "Hidden", "File", "States"}, f.Name) { // functions, and others' states, cannot cross
 				rt.Fatalf("Request.%s is not tested: a plugin must get it", f.Name)
 			}
 		}
@@ -67,7 +69,7 @@ func TestSame(t *testing.T) {
 		}
 		sameMessages(rt, "given", given.Load().Messages, req.Messages)
 		for i, m := range given.Load().Messages {
-			if w := req.Messages[i]; m.Tokens != w.Tokens || m.Protected != w.Protected || !m.Time.Equal(w.Time.Truncate(time.Millisecond)) {
+			if w := req.Messages[i]; m.Tokens != w.Tokens || m.Protected != w.Protected || !maps.Equal(m.Labels, w.Labels) || !m.Time.Equal(w.Time.Truncate(time.Millisecond)) {
 				rt.Errorf("message %q was given as %+v; want %+v", w.ID, m, w)
 			}
 		}

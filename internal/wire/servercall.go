@@ -70,6 +70,9 @@ func (s *Server) Condense(stream serverStream) error {
 	if c.answered("hidden") == nil {
 		given.Hidden = func(ids ...string) ([]core.Message, error) { return c.hidden(ctx, ids) }
 	}
+	if c.answered("file") == nil {
+		given.File = func(path string) ([]core.FilePiece, error) { return c.file(ctx, path) }
+	}
 	answers := make(chan providerAnswer, 1)
 	o.calls.Go(func() { // which the handler may not wait for
 		a := providerAnswer{err: status.Error(codes.Internal, "the provider ended its goroutine without an answer")}
@@ -326,15 +329,22 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err != nil {
 		return toStatus(err)
 	}
-	var steps []*condensepb.Step
-	for i := range res.Steps[:min(len(res.Steps), maxSteps)] {
-		step := &condensepb.Step{}
-		if err := proto.Unmarshal(byhand.EncodeStep(&res.Steps[i]), step); err != nil {
-			return toStatus(err)
-		}
-		steps = append(steps, step)
+	steps, err := toSteps(res.Steps)
+	if err != nil {
+		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
 		Done: &condensepb.Done{Usage: toUsage(c.own(res.Usage)), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
+}
+
+func toSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
+	for i := range steps[:min(len(steps), maxSteps)] {
+		step := &condensepb.Step{}
+		if err := proto.Unmarshal(byhand.EncodeStep(&steps[i]), step); err != nil {
+			return nil, err
+		}
+		out = append(out, step)
+	}
+	return out, nil
 }

@@ -156,10 +156,7 @@ func took(w *work, before []core.Message, res *value.Result) {
 		return
 	}
 	w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
-	there := map[string]bool{}
-	for i := range res.Messages {
-		there[res.Messages[i].ID] = true
-	}
+	there := plain.Set(plain.Each(res.Messages, func(x core.Message) string { return x.ID }))
 	for i := range before {
 		if m := &before[i]; m.Number > 0 && !there[m.ID] && !w.req.NoRecall {
 			for j := range m.Parts { // the table of contents leads to them by number

@@ -3,6 +3,7 @@ package agents_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -35,5 +36,23 @@ func TestChangeOfModel(t *testing.T) {
 	}
 	if now := g.epochs(t); turns == 0 || now != epochs {
 		t.Errorf("%d requests to the other model, %d condensations instead of %d", turns, now, epochs)
+	}
+}
+
+// TestGoesOn: Codex goes on with a session of its own, and sends the answers that it had over a WebSocket in the form in which it keeps
+// them. The history stays condensed as it is.
+func TestGoesOn(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, scenario())
+	g := d.serve(t, "127.0.0.1:0")
+	a := all[1]
+	a.content = strings.Replace(a.content, "gpt-5.1", "gpt-6.2-sol", 1)
+	d.direct(t, &a, g.url, task)
+	turns, epochs := len(d.vendor.Turns()), g.epochs(t)
+	a.args = append(slices.Clip(a.args), "resume", "--last")
+	d.direct(t, &a, g.url, "Say when you are done.")
+	after := d.vendor.Turns()[turns:]
+	if now := g.epochs(t); epochs == 0 || len(after) != 1 || now != epochs {
+		t.Errorf("%d requests after the session went on, %d condensations instead of %d\n%s", len(after), now, epochs, d.list())
 	}
 }

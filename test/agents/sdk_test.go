@@ -71,7 +71,7 @@ func TestCount(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, scenario())
 	d.place(t, "count.mjs")
-	g := d.serve(t, "127.0.0.1:0", "--recall", "mcp") // the gateway's tool is in no count
+	g := d.serve(t, "127.0.0.1:0")
 	got := d.run(t, []string{"ANTHROPIC_API_KEY=dummy", "ANTHROPIC_BASE_URL=" + g.url}, "node", "count.mjs", task)
 	d.condensed(t, got, g.epochs(t))
 	all := counted.FindAllStringSubmatch(got.out, -1)

@@ -281,7 +281,7 @@ func directed(t *testing.T, a *agent) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s.socket = filepath.Join(dir, "s")
-	g := s.serve(t, "127.0.0.1:0", "--recall", "mcp") // sizes are compared
+	g := s.serve(t, "127.0.0.1:0", "--recall", "mcp") // the requests are compared with the client's own
 	s.open(t, s.tap(t, g.url))
 
 	// Idle: list, protect, now.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
@@ -94,6 +95,18 @@ func TestCallbacks(t *testing.T) {
 			if got := ask(t, p, req); !slices.Contains(got, "Never use tabs.") {
 				t.Errorf("what was hidden: got %q", got)
 			}
+			req = request("newest", coretest.User(core.Text("Read a.go.")), coretest.Assistant(core.Text("Done.")), coretest.User(core.Text("Now?")))
+			req.Messages[0].Labels = map[string]string{"kept": "pin", "topic": "files"}
+			req.Cached = core.Cached{Messages: 2, Until: time.UnixMilli(1_800_000_000_123)}
+			req.File = func(path string) ([]core.FilePiece, error) {
+				if path != "a.go" {
+					return nil, nil
+				}
+				return []core.FilePiece{{First: 7, Text: "package a", Unsure: true}}, nil
+			}
+			if got := ask(t, p, req)[0]; got != "7 package a true 0 2 1800000000123 pin" {
+				t.Errorf("a file: got %q", got)
+			}
 			if got := ask(t, p, request("vectors")); got[0] != "2000 8 6.0" {
 				t.Errorf("vectors: got %q", got)
 			}
@@ -102,7 +115,7 @@ func TestCallbacks(t *testing.T) {
 			}
 			bare := open(t, l.tricks, "{}")
 			got := ask(t, bare, request("lacking"))[0]
-			for _, name := range []string{"hidden", "run", "embed"} {
+			for _, name := range []string{"hidden", "run", "embed", "file"} {
 				if !strings.Contains(got, "CODE_UNSUPPORTED host: "+name+": not supported by this host") {
 					t.Errorf("a host without callbacks: got %q", got)
 				}

@@ -417,9 +417,23 @@ func testHideRest(t *testing.T, _ *language, p *plugin) {
 				}
 			}
 		}
+		if gone := len(messages) - len(res.Messages); !former && covered(messages, res.Steps[0].Note) != gone {
+			t.Errorf("seed %d: %d messages are hidden, and the ranges are %s", seed, gone, res.Steps[0].Note)
+		}
 		hidden += len(messages) - len(res.Messages)
 	}
 	if hidden < 1000 {
 		t.Errorf("only %d messages were hidden", hidden)
 	}
+}
+
+// covered returns how many messages are in ranges of IDs.
+func covered(messages []core.Message, ranges string) (n int) {
+	at := func(id string) int { return slices.IndexFunc(messages, func(m core.Message) bool { return m.ID == id }) }
+	for r := range strings.SplitSeq(ranges, ",") {
+		if first, last, ok := strings.Cut(r, " "); ok {
+			n += at(last) - at(first) + 1
+		}
+	}
+	return n
 }

@@ -55,7 +55,7 @@ func TestRecallsOfAnEpoch(t *testing.T) {
 }
 
 func TestSentence(t *testing.T) {
-	priced := &live.Stats{Requests: 40, Cost: 6}
+	priced, dear := &live.Stats{Requests: 40, Cost: 6, Saved: 2}, &live.Stats{Requests: 40, Cost: 6, Saved: -1.5}
 	for _, tt := range []struct {
 		stats *live.Stats
 		mode  Mode
@@ -63,8 +63,8 @@ func TestSentence(t *testing.T) {
 	}{
 		{&live.Stats{}, Mode{}, "No request has come yet."},
 		{priced, Mode{}, "3 conversations so far, and none was long enough to be condensed."},
-		{priced, Mode{Conversations: 2, Epochs: 4, Saved: 2}, "4 epochs in 2 conversations saved $2.00 of $8.00."},
-		{priced, Mode{Conversations: 1, Epochs: 1, Saved: -1.5}, "1 epoch in 1 conversation cost $1.50 more than was saved so far."},
+		{priced, Mode{Conversations: 2, Epochs: 4, Saved: 9}, "4 epochs in 2 conversations. Since this gateway started, condensing has saved $2.00 of $8.00."},
+		{dear, Mode{Conversations: 1, Epochs: 1}, "1 epoch in 1 conversation. Since this gateway started, condensing has cost $1.50 more than it saved."},
 		{priced, Mode{Conversations: 1, Epochs: 2, Unpriced: 2, Before: 300_000, After: 90_000}, "2 epochs in 1 conversation made 90,000 tokens of 300,000."},
 	} {
 		if got := sentence(tt.stats, 3, []Mode{tt.mode}); got != tt.want {

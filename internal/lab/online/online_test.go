@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -15,6 +16,9 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab/online"
+	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/size"
+	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 )
@@ -63,7 +67,7 @@ func TestPages(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(45, 6000, map[int]string{3: hostile})})
+	vendor := upstream.New(upstream.Options{Window: window, Script: upstream.Loop(52, 6000, map[int]string{3: hostile})})
 	v := httptest.NewServer(vendor)
 	defer v.Close()
 	var g *live.Gateway
@@ -119,6 +123,19 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%v in %s", err, text)
 	}
 	one := data.Conversations[0]
+	// One conversation has one number: here, in the sentence, at the end of wrap, and in live and the status line, which say its basis too.
+	testkit.Eventually(t, "the page, wrap and live agree about the money", func() bool {
+		var list struct{ Conversations []control.Conversation }
+		_, _, text := get(t, admin.URL+"/condense/live")
+		_, _, page := get(t, admin.URL+"/condense/data")
+		if err := errors.Join(json.Unmarshal([]byte(text), &list), json.Unmarshal([]byte(page), &data)); err != nil || len(list.Conversations) != 1 {
+			t.Fatalf("%v: %s", err, text)
+		}
+		live, of, sum := list.Conversations[0], data.Conversations[0].Of.Saved, g.Stats().Saved
+		return of != 0 && math.Abs(live.Saved-of) < 1e-9 && math.Abs(sum-of) < 1e-9 &&
+			strings.Contains(data.Sentence, strings.TrimRight(size.Dollars(math.Abs(of), 4), "0")) && strings.Contains(live.Money, size.Dollars(math.Abs(of), 2)+" ") &&
+			strings.Contains(live.Money, "a full window")
+	})
 	if len(one.Of.Curve) == 0 || len(one.Of.Epochs) == 0 || len(one.Faults) != len(one.Of.Epochs) {
 		t.Errorf("%d points, %d epochs, faults of %d", len(one.Of.Curve), len(one.Of.Epochs), len(one.Faults))
 	}

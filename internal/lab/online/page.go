@@ -14,6 +14,7 @@ import (
 	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -129,21 +130,15 @@ func (w *Watch) data(stats live.Stats, only string) *pageData {
 	all := w.all()
 	p := &pageData{Stats: stats, Modes: Modes(all), Reasons: decide.Reasons, Conversations: []measured{}}
 	p.Sentence = sentence(&stats, len(all), p.Modes)
-	for _, f := range stats.Failures {
-		p.Advice = append(p.Advice, control.Advice(f.Status))
-	}
-	for i := range stats.Windows {
-		p.Remedies = append(p.Remedies, stats.Windows[i].Remedy())
-	}
+	p.Advice = append(p.Advice, plain.Each(stats.Failures, func(f live.Failure) string { return control.Advice(f.Status) })...)
+	p.Remedies = append(p.Remedies, plain.Each(stats.Windows, func(x live.Window) string { return x.Remedy() })...)
 	for i, c := range all {
 		if c.ID != only && (only != "" || i >= maxCurves) {
 			c.Curve = nil
 		}
 		c.Curve = slices.Clone(c.Curve) // it changes while it is written
 		one := measured{Of: c}
-		for _, e := range c.Epochs {
-			one.Faults = append(one.Faults, e.Truth.Faults())
-		}
+		one.Faults = append(one.Faults, plain.Each(c.Epochs, func(e *Epoch) []string { return e.Truth.Faults() })...)
 		p.Conversations = append(p.Conversations, one)
 	}
 	return p
@@ -166,15 +161,14 @@ func sentence(stats *live.Stats, conversations int, modes []Mode) string {
 		return fmt.Sprintf("%s so far, and none was long enough to be condensed.", size.Plural(conversations, "conversation"))
 	}
 	text := size.Plural(all.Epochs, "epoch") + " in " + size.Plural(all.Conversations, "conversation")
-	switch {
-	case all.Unpriced == all.Epochs:
-		text += fmt.Sprintf(" made %s tokens of %s", size.Group(all.After), size.Group(all.Before))
-	case all.Saved < 0:
-		text += fmt.Sprintf(" cost %s more than was saved so far", usd(-all.Saved))
-	default:
-		text += fmt.Sprintf(" saved %s of %s", usd(all.Saved), usd(stats.Cost+all.Saved))
+	if all.Unpriced == all.Epochs {
+		return text + fmt.Sprintf(" made %s tokens of %s.", size.Group(all.After), size.Group(all.Before))
 	}
-	return text + "."
+	text += ". Since this gateway started, condensing has " // like the numbers below it
+	if stats.Saved < 0 {
+		return text + fmt.Sprintf("cost %s more than it saved.", usd(-stats.Saved))
+	}
+	return text + fmt.Sprintf("saved %s of %s.", usd(stats.Saved), usd(stats.Cost+stats.Saved))
 }
 
 func usd(v float64) string {

@@ -124,6 +124,14 @@ func (a *Agent) Alone(model string, window, history int) (tokens int, known bool
 	return history, true
 }
 
+// Basis says with what the money of condensing is compared. The agent may be nil.
+func (a *Agent) Basis() string {
+	if a != nil && a.After > 0 {
+		return "its own compaction"
+	}
+	return "a full window"
+}
+
 // A system is the beginning of the system prompt of a side call.
 type system struct {
 	Begin string

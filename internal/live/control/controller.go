@@ -73,7 +73,8 @@ type Conversation struct {
 	Refused   *session.Failing `json:"refused,omitempty"`  // requests that the vendor has not answered since its last answer
 	DueIn     int              `json:"due_in,omitempty"`   // requests until then at the present growth; 0 if not known
 	Epochs    int              `json:"epochs"`
-	Saved     float64          `json:"saved"` // US dollars saved by epochs
+	Saved     float64          `json:"saved"`           // US dollars by all answers; negative if it has cost more
+	Money     string           `json:"money,omitempty"` // Saved for people, with its basis and, if negative, the reason
 	Priced    bool             `json:"priced"`
 	Provider  string           `json:"provider,omitempty"` // of the last epoch, or else the first of the chain
 	Condensed bool             `json:"condensed"`          // the first messages are replaced
@@ -145,7 +146,7 @@ func (d *Controller) Conversations(ctx context.Context, since time.Time) ([]*Con
 			return nil, err
 		}
 		c.due()
-		c.Next = c.next()
+		c.Next, c.Money = c.next(), c.money()
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b *Conversation) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
@@ -205,7 +206,7 @@ func conversationOf(r *store.Record, controls map[string]*session.Control) *Conv
 		c.about, c.Agent, c.Folder, c.Title, c.Profile = *a, a.Agent, a.Folder, a.Title, a.Profile
 		c.Window, c.Limit, c.Size, c.History, c.Waits = a.Window, a.Limit, a.Tokens, a.Original, a.Waits
 		c.Parts, c.Failing, c.Fallback, c.Refused = a.Parts, a.Failing, a.Fallback, a.Refused
-		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, data.Saved*a.Input
+		c.Provider, c.Priced, c.Saved = cmp.Or(a.Provider, a.Chain), a.Input > 0, a.Saved
 	}
 	return c
 }
@@ -378,6 +379,8 @@ func (d *Controller) Protect(ctx context.Context, c *Conversation, p session.Pro
 		return errors.New("name a text, or the number of a message")
 	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > LongestText):
 		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, LongestText)
+	case p.Text != "" && on && !c.about.Words.MayHave(p.Text):
+		return errors.New("the text occurs nowhere in the conversation, so nothing would be kept for it: copy it from there, or name the message by its number")
 	case p.Message > 0 && p.Message <= len(c.state.Rolling):
 		p.At = session.At(c.state.Rolling[p.Message-1])
 	case p.Message != 0 && on:

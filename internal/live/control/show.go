@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/live/agents"
 	"github.com/condensehq/condense/internal/live/library"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
@@ -216,6 +218,35 @@ func (c *Conversation) Troubles() (all []string) {
 			"mend it, or leave it out of the chain")
 	}
 	return all
+}
+
+// money says what condensing has saved or cost so far, against what, and why it costs; empty if that is nothing, or not known.
+func (c *Conversation) money() string {
+	const cent = .005
+	agent := agents.Find(c.Agent)
+	switch basis := agent.Basis(); {
+	case !c.Priced || math.Abs(c.Saved) < cent:
+		return ""
+	case c.Observed:
+		return fmt.Sprintf("would have saved %s against %s", size.Dollars(c.Saved, 2), basis)
+	case c.Saved > 0:
+		return fmt.Sprintf("saved %s against %s", size.Dollars(c.Saved, 2), basis)
+	default:
+		text := fmt.Sprintf("cost %s more than %s", size.Dollars(-c.Saved, 2), basis)
+		if c.Epochs > 0 {
+			text += ": the cache was rewritten " + size.Plural(c.Epochs, "time")
+		}
+		alone := min(c.History, cmp.Or(c.Window, c.History))
+		if agent != nil {
+			if n, own := agent.Alone(c.Model, c.Window, c.History); own {
+				alone = n
+			}
+		}
+		if each := float64(alone-c.Size) * c.about.Read; c.Condensed && each > 0 {
+			text += fmt.Sprintf("; it pays after about %s", size.Plural(int(math.Ceil(-c.Saved/each)), "more request"))
+		}
+		return text
+	}
 }
 
 // due estimates the size and the number of requests at which the next epoch is due.

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -130,7 +132,9 @@ func (j *Job) newest(r *wire.Request) (*Job, *wire.Request, error) {
 	n.Body, n.Block = body, sort.SearchInts(origin, j.Block)
 	n.Turn.Numbers = make([]int, len(origin))
 	for i, from := range origin {
-		n.Turn.Numbers[i] = j.Turn.Numbers[from]
+		if n.Turn.Numbers[i] = j.Turn.Numbers[from]; from != i || !bytes.Equal(view[i], r.Messages[i].Raw) {
+			n.Turn.Cached.Messages = min(n.Turn.Cached.Messages, i)
+		}
 	}
 	r, err := wire.Parse(n.API, body, &wire.Options{Volatile: n.Volatile})
 	return &n, r, err
@@ -158,12 +162,12 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	}
 	c := condense.ResumeConversation(doc.Journal)
 	view := c.View()
-	if err := j.protect(c, view, keep); err != nil {
+	t := j.Turn
+	if t.Kept, err = j.protect(c, view, keep); err != nil {
 		return nil, err
 	}
-	t := j.Turn
 	if t.System, t.Tools = doc.System, doc.Tools; len(view) != len(t.Numbers) {
-		t.Numbers = []int{} // the API's messages are not those of the journal
+		t.Numbers, t.Cached = []int{}, core.Cached{} // the API's messages are not those of the journal
 	}
 	d, err := host.Check(c, t)
 	if err := errors.Join(err, ctx.Err()); err != nil {
@@ -202,21 +206,24 @@ func (j *Job) attempt(ctx context.Context, host *condense.Host, to Extent, keep 
 	return j.prepared(doc, report)
 }
 
-// protect keeps the messages from keep on, the block's and the newest ones that a reader may still need, and pinned messages.
-func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) error {
-	var kept []string
+// protect keeps the messages from keep on, the block's and the newest ones that a reader may still need, and pinned messages. It returns the
+// reasons: see [condense.Turn].
+func (j *Job) protect(c *condense.Conversation, view []core.Message, keep int) (map[string]string, error) {
+	kept := map[string]string{}
 	for _, m := range view[min(keep, len(view)):] {
-		kept = append(kept, m.ID)
+		kept[m.ID] = "request"
 	}
 	if keep < len(view) { // otherwise everything was tried
 		for _, i := range dialog.Fresh(view[:max(0, keep)], j.Block, j.Target/2*count.BytesPerToken) {
-			kept = append(kept, view[i].ID)
+			kept[view[i].ID] = "recalled"
 		}
 	}
 	if j.Pins != nil {
-		kept = append(kept, j.Pins(view, keep < len(view))...)
+		for _, id := range j.Pins(view, keep < len(view)) {
+			kept[id] = "pin"
+		}
 	}
-	return c.Protect(true, kept...)
+	return kept, c.Protect(true, slices.Sorted(maps.Keys(kept))...)
 }
 
 // prepared writes the condensed conversation as messages of the API.

@@ -30,6 +30,17 @@ func (s *State) Origin(r *wire.Request, rolling []wire.Hash) []int {
 	return origin
 }
 
+// Cached returns how many messages of a view with these origins the last request had as they are now.
+func (s *State) Cached(rolling []wire.Hash, origin []int) (n int) {
+	if s.Epoch != nil && !s.Epoch.covers(rolling) {
+		return 0
+	}
+	for sent := common(s.Rolling, rolling); n < len(origin) && origin[n] < sent; {
+		n++
+	}
+	return n
+}
+
 // view returns what View and Origin do.
 func (s *State) view(r *wire.Request, rolling []wire.Hash) (view [][]byte, origin []int) {
 	view, origin = make([][]byte, 0, len(r.Messages)), make([]int, 0, len(r.Messages))

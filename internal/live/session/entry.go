@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -222,10 +223,11 @@ func (c *Lease) Begun() {
 
 // A ToolRecord is a record of a session that is no lineage. With a Round, it holds messages to put back after the client's
 // message with the rolling hash At; without one, it says that the conversation whose first user message has that hash
-// has the tool.
+// has the tool. Apart is the first answer, after At, of a conversation that begins with the same words and has not.
 type ToolRecord struct {
 	At      wire.Hash   `json:"at"`
 	Round   *wire.Round `json:"round,omitempty"`
+	Apart   *wire.Round `json:"apart,omitempty"`
 	version int64
 	updated time.Time
 	id      string
@@ -252,7 +254,7 @@ func (a *ToolRecords) add(r *store.Record) {
 	if a.Tools == nil {
 		a.Tools, a.Rounds = map[wire.Hash]*ToolRecord{}, map[wire.Hash][]*ToolRecord{}
 	}
-	if one.Round == nil {
+	if one.Round = cmp.Or(one.Round, one.Apart); one.Round == nil {
 		a.Tools[one.At] = one
 	} else if !slices.ContainsFunc(a.Rounds[one.At], func(o *ToolRecord) bool { return o.id == one.id }) {
 		a.Rounds[one.At] = append(a.Rounds[one.At], one)

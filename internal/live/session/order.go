@@ -171,9 +171,43 @@ type About struct {
 	Refused   *Failing       `json:"refused,omitempty"`  // requests that the vendor did not answer; nil if it has answered the last one
 	Parts     map[string]int `json:"parts,omitempty"`    // of Tokens: see [lineage.State.Parts]
 	Missing   []int          `json:"missing,omitempty"`  // indices of the protected texts that occur nowhere
-	Input     float64        `json:"input,omitempty"`    // US dollars per token: sent, cache write, cache read; 0: not known
+	Words     Words          `json:"words,omitempty"`    // of the client's messages, up to the one with the rolling hash UpTo
+	UpTo      wire.Hash      `json:"up_to,omitzero"`
+	Input     float64        `json:"input,omitempty"` // US dollars per token: sent, cache write, cache read; 0: not known
 	Write     float64        `json:"write,omitempty"`
 	Read      float64        `json:"read,omitempty"`
+	Saved     float64        `json:"saved,omitempty"` // US dollars by all answers; negative if it has cost more
+}
+
+// Words are a set of the parts of words: what it lacks is not in the texts, what it has may be. An empty one has all.
+type Words []byte
+
+// each calls f with the place of each part of a text.
+func (w Words) each(text string, f func(at uint32, bit byte)) {
+	const long, prime = 4, 2654435761
+	part, n := uint32(0), 0
+	for _, c := range []byte(text) {
+		if letter := c | ' '; (c < '0' || c > '9') && (letter < 'a' || letter > 'z') {
+			n = 0
+			continue
+		}
+		if part, n = part<<8|uint32(c), n+1; n >= long {
+			at := part * prime >> 7 % uint32(8*len(w))
+			f(at/8, 1<<(at%8))
+		}
+	}
+}
+
+// Add adds the words of a text.
+func (w Words) Add(text string) { w.each(text, func(at uint32, bit byte) { w[at] |= bit }) }
+
+// MayHave reports whether a text may be part of those that were added.
+func (w Words) MayHave(text string) bool {
+	has := true
+	if len(w) > 0 {
+		w.each(text, func(at uint32, bit byte) { has = has && w[at]&bit != 0 })
+	}
+	return has
 }
 
 // A Failing describes what has failed, one time after the other: epochs that were due and could not begin, and the like.
@@ -238,6 +272,16 @@ func (c *Lease) Refuse(why job.Cause, now time.Time) bool {
 	}
 	c.about = &a
 	return true
+}
+
+// Earn adds what an answer has saved, in US dollars.
+func (c *Lease) Earn(saved float64) {
+	defer c.lock()()
+	if c.about != nil {
+		a := *c.about
+		a.Saved += saved
+		c.about = &a
+	}
 }
 
 // Observed is appended to the API in the keys of conversations that were only observed.

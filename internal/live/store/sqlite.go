@@ -13,6 +13,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
+
+	"github.com/condensehq/condense/internal/disk"
 )
 
 // SQLite opens the store in a file, creating it and its folder if necessary. Only the owner can read the file and
@@ -58,7 +60,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)",
 	}}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: pragmas.Encode()}).String())
+	db, err := sql.Open("sqlite", disk.SQLite(path, pragmas))
 	if err != nil {
 		return nil, err
 	}

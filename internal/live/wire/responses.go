@@ -216,6 +216,10 @@ func marginalInItem(at place, own []member, m member) bool {
 		}
 	case "annotations", "logprobs":
 		return at == inBlock && isEmptyArray(m.raw)
+	case "internal_chat_message_metadata_passthrough": // of Codex, in every item that it sends itself
+		return at == inMessage
+	case "content": // of reasoning that Codex sends itself
+		return at == inMessage && rawjson.IsNull(m.raw)
 	}
 	return false
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -93,22 +94,14 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 	var out [][]byte
 	found := false
 	for i := 0; i < len(r.Messages); {
-		end := i + 1
-		if r.Messages[i].Role == "assistant" {
-			for end < len(r.Messages) && r.Messages[end].Role == "assistant" {
-				end++
-			}
-		}
-		run := r.Messages[i:end]
+		run := r.run(i)
 		var fit *Round
 		if run[0].Role == "assistant" && i > 0 {
 			fit = fitting(d, run, rounds(i))
 		}
-		i = end
+		i += len(run)
 		if fit == nil {
-			for _, m := range run {
-				out = append(out, m.Raw)
-			}
+			out = append(out, plain.Each(run, func(m Message) []byte { return m.Raw })...)
 			continue
 		}
 		found = true
@@ -138,6 +131,21 @@ func (o *Round) results(d *Dialect, r *Request, i int) ([][]byte, int) {
 		i++
 	}
 	return [][]byte{o.merged(d, next)}, i
+}
+
+// run returns the messages of the answer that begins at i, or the message there.
+func (r *Request) run(i int) []Message {
+	end := i + 1
+	for r.Messages[i].Role == "assistant" && end < len(r.Messages) && r.Messages[end].Role == "assistant" {
+		end++
+	}
+	return r.Messages[i:end]
+}
+
+// Apart reports whether the answer that begins at i is one of rounds that has nothing to put back.
+func (r *Request) Apart(i int, rounds []*Round) bool {
+	fit := fitting(Of(r.API), r.run(i), rounds)
+	return fit != nil && fit.Messages == nil
 }
 
 func fitting(d *Dialect, run []Message, rounds []*Round) *Round {

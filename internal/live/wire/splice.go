@@ -140,6 +140,9 @@ func (s *Splice) giveUp() []byte {
 // of the tool: either answer them and call [Splice.Next], or send the end.
 func (s *Splice) Over() bool { return s.over }
 
+// Stopped reports whether the model has said everything, though the end of the answer may be missing.
+func (s *Splice) Stopped() bool { return s.stop != "" }
+
 // Calls returns the calls of the tool in this answer.
 func (s *Splice) Calls() []Call {
 	var calls []Call

@@ -117,6 +117,10 @@ func TestHash(t *testing.T) {
 			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[1]}]}`,
 			`{"id":"rs_1","type":"item_reference"}`, `{"id":"rs_2","type":"item_reference"}`,
 		}},
+		{"an answer as Codex keeps it", wire.Responses, []string{
+			`{"type":"reasoning","summary":[],"encrypted_content":"x"}`,
+			`{"type":"reasoning","id":"rs_1","summary":[],"content":null,"encrypted_content":"x","internal_chat_message_metadata_passthrough":{"turn_id":"1"}}`,
+		}, nil, []string{`{"type":"reasoning","summary":[],"content":[],"encrypted_content":"x"}`}},
 	} {
 		want := hashOf(t, tt.api, tt.same[0], tt.volatile...)
 		for _, m := range tt.same {

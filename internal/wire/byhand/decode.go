@@ -139,6 +139,13 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 			m.Protected = f.N != 0
 		case numMessageTokens:
 			m.Tokens = int(f.N)
+		case numMessageLabels:
+			var label [3]string
+			label, err = decodeStrings(f.Value)
+			if m.Labels == nil {
+				m.Labels = map[string]string{}
+			}
+			m.Labels[Unname(label[0])] = Unname(label[1])
 		case numMessageNumber:
 			m.Number = int(f.N)
 		case numMessageProgram:

@@ -6,7 +6,9 @@ package byhand
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,6 +34,7 @@ const (
 	numMessageTokens    = 7
 	numMessageNumber    = 8
 	numMessageProgram   = 9
+	numMessageLabels    = 10
 
 	numPartText      = 1
 	numPartCall      = 2
@@ -97,6 +100,9 @@ func SizeMessage(m *core.Message) int {
 			n += 1 + protowire.SizeVarint(v)
 		}
 	}
+	for k, v := range m.Labels {
+		n += SizeField(sizeStrings(Name(k), Name(v)))
+	}
 	return n
 }
 
@@ -124,6 +130,9 @@ func appendMessage(b []byte, m *core.Message) []byte {
 		if v != 0 {
 			b = AppendNumber(b, protowire.Number(numMessageProtected+i), v)
 		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(m.Labels)) {
+		b = AppendBytes(b, numMessageLabels, AppendStrings(nil, Name(k), Name(m.Labels[k])))
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package byhand
 
 import (
 	"math"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -57,8 +58,13 @@ func DecodeStart(data []byte) (*Start, error) {
 		case 24:
 			q := &req.Quota
 			return decodeNumbers(f.Value, map[protowire.Number]*int{1: &q.ModelCalls}, map[protowire.Number]*float64{2: &q.USD})
+		case 26:
+			until := 0
+			if err = decodeNumbers(f.Value, map[protowire.Number]*int{1: &req.Cached.Messages, 2: &until}, nil); until > 0 {
+				req.Cached.Until = time.UnixMilli(int64(until)).UTC()
+			}
 		}
-		return nil
+		return err
 	})
 }
 

@@ -100,7 +100,7 @@ func (x CallbackError_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CallbackError_Code.Descriptor instead.
 func (CallbackError_Code) EnumDescriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33, 0}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type DescribeRequest struct {
@@ -822,7 +822,8 @@ type Start struct {
 	State         []byte   `protobuf:"bytes,22,opt,name=state,proto3" json:"state,omitempty"`                     // what Done.state was in the newest answer that is still applied in this conversation; empty if there is none
 	MayWait       bool     `protobuf:"varint,23,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"` // the conversation is below the limit, so Done.later is an answer
 	Quota         *Quota   `protobuf:"bytes,24,opt,name=quota,proto3" json:"quota,omitempty"`                     // of callbacks, in this call; absent if unknown
-	Callbacks     []string `protobuf:"bytes,25,rep,name=callbacks,proto3" json:"callbacks,omitempty"`             // those that the host answers beside count_tokens and generate: hidden, run, embed; schema: it knows the newer fields of Generate
+	Callbacks     []string `protobuf:"bytes,25,rep,name=callbacks,proto3" json:"callbacks,omitempty"`             // those that the host answers beside count_tokens and generate: hidden, run, embed, file; schema: it knows the newer fields of Generate
+	Cached        *Cached  `protobuf:"bytes,26,opt,name=cached,proto3" json:"cached,omitempty"`                   // what the vendor's prompt cache has of the messages; absent if unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1032,6 +1033,67 @@ func (x *Start) GetCallbacks() []string {
 	return nil
 }
 
+func (x *Start) GetCached() *Cached {
+	if x != nil {
+		return x.Cached
+	}
+	return nil
+}
+
+// A Cached says that a change of one of the first so many messages, which the last request had as they are now, makes the cache useless
+// from there on.
+type Cached struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Messages      int64                  `protobuf:"varint,1,opt,name=messages,proto3" json:"messages,omitempty"`
+	UntilMs       int64                  `protobuf:"varint,2,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when the cache forgets them: milliseconds since 1970; 0 if unknown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cached) Reset() {
+	*x = Cached{}
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cached) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cached) ProtoMessage() {}
+
+func (x *Cached) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cached.ProtoReflect.Descriptor instead.
+func (*Cached) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Cached) GetMessages() int64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *Cached) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 // A Quota limits the callbacks of a call. Zero is no limit.
 type Quota struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1043,7 +1105,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1117,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[10]
+	mi := &file_condense_v1_condense_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1130,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{10}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Quota) GetModelCalls() int64 {
@@ -1098,7 +1160,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1172,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[11]
+	mi := &file_condense_v1_condense_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1185,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{11}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Price) GetInput() float64 {
@@ -1168,7 +1230,7 @@ type LentModel struct {
 
 func (x *LentModel) Reset() {
 	*x = LentModel{}
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1242,7 @@ func (x *LentModel) String() string {
 func (*LentModel) ProtoMessage() {}
 
 func (x *LentModel) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[12]
+	mi := &file_condense_v1_condense_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1255,7 @@ func (x *LentModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LentModel.ProtoReflect.Descriptor instead.
 func (*LentModel) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{12}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LentModel) GetName() string {
@@ -1246,7 +1308,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1320,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[13]
+	mi := &file_condense_v1_condense_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1333,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{13}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Budget) GetWindow() int64 {
@@ -1319,7 +1381,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1393,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[14]
+	mi := &file_condense_v1_condense_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1406,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{14}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Messages) GetMessages() []*Message {
@@ -1355,23 +1417,25 @@ func (x *Messages) GetMessages() []*Message {
 }
 
 type Message struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`     // unique in the conversation
-	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"` // system, user, assistant, tool
-	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"` // empty for an original message; summary or marker for one that replaces hidden ones
-	Parts         []*Part                `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
-	TimeMs        *int64                 `protobuf:"varint,5,opt,name=time_ms,json=timeMs,proto3,oneof" json:"time_ms,omitempty"` // when it was written: milliseconds since 1970, UTC
-	Protected     bool                   `protobuf:"varint,6,opt,name=protected,proto3" json:"protected,omitempty"`               // must be kept verbatim
-	Tokens        int64                  `protobuf:"varint,7,opt,name=tokens,proto3" json:"tokens,omitempty"`                     // of the whole message
-	Number        int64                  `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`                     // its place in the conversation as recorded, from 1, by which the agent can recall it (m12); 0 if unknown
-	Program       bool                   `protobuf:"varint,9,opt,name=program,proto3" json:"program,omitempty"`                   // of a user's message: the agent's program wrote it, the user typed nothing of it
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`     // unique in the conversation
+	Role      string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"` // system, user, assistant, tool
+	Kind      string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"` // empty for an original message; summary or marker for one that replaces hidden ones
+	Parts     []*Part                `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	TimeMs    *int64                 `protobuf:"varint,5,opt,name=time_ms,json=timeMs,proto3,oneof" json:"time_ms,omitempty"` // when it was written: milliseconds since 1970, UTC
+	Protected bool                   `protobuf:"varint,6,opt,name=protected,proto3" json:"protected,omitempty"`               // must be kept verbatim
+	Tokens    int64                  `protobuf:"varint,7,opt,name=tokens,proto3" json:"tokens,omitempty"`                     // of the whole message
+	Number    int64                  `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`                     // its place in the conversation as recorded, from 1, by which the agent can recall it (m12); 0 if unknown
+	Program   bool                   `protobuf:"varint,9,opt,name=program,proto3" json:"program,omitempty"`                   // of a user's message: the agent's program wrote it, the user typed nothing of it
+	// What the host knows about it, without secrets: kept is why it must stay (see docs/protocol.md), and the agent's program may give others.
+	Labels        map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1447,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[15]
+	mi := &file_condense_v1_condense_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1460,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{15}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Message) GetId() string {
@@ -1462,6 +1526,13 @@ func (x *Message) GetProgram() bool {
 	return false
 }
 
+func (x *Message) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
 // A Part is a piece of content. One without a kind has a kind of a later version.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1480,7 +1551,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1563,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[16]
+	mi := &file_condense_v1_condense_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1576,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{16}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Part) GetKind() isPart_Kind {
@@ -1621,7 +1692,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1704,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[17]
+	mi := &file_condense_v1_condense_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1717,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{17}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolCall) GetId() string {
@@ -1682,7 +1753,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1765,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[18]
+	mi := &file_condense_v1_condense_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1778,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{18}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -1743,7 +1814,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1826,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[19]
+	mi := &file_condense_v1_condense_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1839,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{19}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Image) GetMediaType() string {
@@ -1805,7 +1876,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1888,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[20]
+	mi := &file_condense_v1_condense_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1901,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{20}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reasoning) GetText() []byte {
@@ -1865,7 +1936,7 @@ type Opaque struct {
 
 func (x *Opaque) Reset() {
 	*x = Opaque{}
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1948,7 @@ func (x *Opaque) String() string {
 func (*Opaque) ProtoMessage() {}
 
 func (x *Opaque) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[21]
+	mi := &file_condense_v1_condense_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1961,7 @@ func (x *Opaque) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Opaque.ProtoReflect.Descriptor instead.
 func (*Opaque) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{21}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Opaque) GetKind() string {
@@ -1918,7 +1989,7 @@ type MessageRange struct {
 
 func (x *MessageRange) Reset() {
 	*x = MessageRange{}
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2001,7 @@ func (x *MessageRange) String() string {
 func (*MessageRange) ProtoMessage() {}
 
 func (x *MessageRange) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[22]
+	mi := &file_condense_v1_condense_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2014,7 @@ func (x *MessageRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRange.ProtoReflect.Descriptor instead.
 func (*MessageRange) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{22}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *MessageRange) GetFirst() string {
@@ -1973,7 +2044,7 @@ type Edit struct {
 
 func (x *Edit) Reset() {
 	*x = Edit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2056,7 @@ func (x *Edit) String() string {
 func (*Edit) ProtoMessage() {}
 
 func (x *Edit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[23]
+	mi := &file_condense_v1_condense_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2069,7 @@ func (x *Edit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edit.ProtoReflect.Descriptor instead.
 func (*Edit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{23}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Edit) GetHide() []*MessageRange {
@@ -2033,7 +2104,7 @@ type Rewrite struct {
 
 func (x *Rewrite) Reset() {
 	*x = Rewrite{}
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2116,7 @@ func (x *Rewrite) String() string {
 func (*Rewrite) ProtoMessage() {}
 
 func (x *Rewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[24]
+	mi := &file_condense_v1_condense_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2129,7 @@ func (x *Rewrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rewrite.ProtoReflect.Descriptor instead.
 func (*Rewrite) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{24}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Rewrite) GetId() string {
@@ -2091,7 +2162,7 @@ type NewPart struct {
 
 func (x *NewPart) Reset() {
 	*x = NewPart{}
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2174,7 @@ func (x *NewPart) String() string {
 func (*NewPart) ProtoMessage() {}
 
 func (x *NewPart) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[25]
+	mi := &file_condense_v1_condense_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2187,7 @@ func (x *NewPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPart.ProtoReflect.Descriptor instead.
 func (*NewPart) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{25}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NewPart) GetKind() isNewPart_Kind {
@@ -2186,7 +2257,7 @@ type ResultEdit struct {
 
 func (x *ResultEdit) Reset() {
 	*x = ResultEdit{}
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2269,7 @@ func (x *ResultEdit) String() string {
 func (*ResultEdit) ProtoMessage() {}
 
 func (x *ResultEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[26]
+	mi := &file_condense_v1_condense_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2282,7 @@ func (x *ResultEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEdit.ProtoReflect.Descriptor instead.
 func (*ResultEdit) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{26}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ResultEdit) GetPart() uint32 {
@@ -2243,7 +2314,7 @@ type Insert struct {
 
 func (x *Insert) Reset() {
 	*x = Insert{}
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2326,7 @@ func (x *Insert) String() string {
 func (*Insert) ProtoMessage() {}
 
 func (x *Insert) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[27]
+	mi := &file_condense_v1_condense_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2339,7 @@ func (x *Insert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Insert.ProtoReflect.Descriptor instead.
 func (*Insert) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{27}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Insert) GetAfter() string {
@@ -2317,7 +2388,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2329,7 +2400,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[28]
+	mi := &file_condense_v1_condense_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2342,7 +2413,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{28}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Done) GetUsage() *Usage {
@@ -2390,7 +2461,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2473,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[29]
+	mi := &file_condense_v1_condense_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2486,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{29}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Step) GetName() string {
@@ -2490,7 +2561,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2573,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[30]
+	mi := &file_condense_v1_condense_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2586,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{30}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Usage) GetCalls() int64 {
@@ -2572,6 +2643,7 @@ type Callback struct {
 	//	*Callback_Hidden
 	//	*Callback_Run
 	//	*Callback_Embed
+	//	*Callback_File
 	Call          isCallback_Call `protobuf_oneof:"call"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2579,7 +2651,7 @@ type Callback struct {
 
 func (x *Callback) Reset() {
 	*x = Callback{}
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2663,7 @@ func (x *Callback) String() string {
 func (*Callback) ProtoMessage() {}
 
 func (x *Callback) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[31]
+	mi := &file_condense_v1_condense_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2676,7 @@ func (x *Callback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callback.ProtoReflect.Descriptor instead.
 func (*Callback) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{31}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Callback) GetId() uint64 {
@@ -2666,6 +2738,15 @@ func (x *Callback) GetEmbed() *Embed {
 	return nil
 }
 
+func (x *Callback) GetFile() *File {
+	if x != nil {
+		if x, ok := x.Call.(*Callback_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
 type isCallback_Call interface {
 	isCallback_Call()
 }
@@ -2690,6 +2771,10 @@ type Callback_Embed struct {
 	Embed *Embed `protobuf:"bytes,6,opt,name=embed,proto3,oneof"`
 }
 
+type Callback_File struct {
+	File *File `protobuf:"bytes,7,opt,name=file,proto3,oneof"`
+}
+
 func (*Callback_CountTokens) isCallback_Call() {}
 
 func (*Callback_Generate) isCallback_Call() {}
@@ -2699,6 +2784,8 @@ func (*Callback_Hidden) isCallback_Call() {}
 func (*Callback_Run) isCallback_Call() {}
 
 func (*Callback_Embed) isCallback_Call() {}
+
+func (*Callback_File) isCallback_Call() {}
 
 // A Reply answers the callback of its id.
 type Reply struct {
@@ -2712,6 +2799,7 @@ type Reply struct {
 	//	*Reply_Hidden
 	//	*Reply_Run
 	//	*Reply_Embedded
+	//	*Reply_File
 	Result        isReply_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2719,7 +2807,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2731,7 +2819,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[32]
+	mi := &file_condense_v1_condense_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2744,7 +2832,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{32}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -2815,6 +2903,15 @@ func (x *Reply) GetEmbedded() *Embedded {
 	return nil
 }
 
+func (x *Reply) GetFile() *FilePieces {
+	if x != nil {
+		if x, ok := x.Result.(*Reply_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
 type isReply_Result interface {
 	isReply_Result()
 }
@@ -2843,6 +2940,10 @@ type Reply_Embedded struct {
 	Embedded *Embedded `protobuf:"bytes,7,opt,name=embedded,proto3,oneof"`
 }
 
+type Reply_File struct {
+	File *FilePieces `protobuf:"bytes,8,opt,name=file,proto3,oneof"`
+}
+
 func (*Reply_TokenCounts) isReply_Result() {}
 
 func (*Reply_Generated) isReply_Result() {}
@@ -2855,6 +2956,8 @@ func (*Reply_Run) isReply_Result() {}
 
 func (*Reply_Embedded) isReply_Result() {}
 
+func (*Reply_File) isReply_Result() {}
+
 // A CallbackError is the reason why a callback failed. The call goes on.
 type CallbackError struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2866,7 +2969,7 @@ type CallbackError struct {
 
 func (x *CallbackError) Reset() {
 	*x = CallbackError{}
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +2981,7 @@ func (x *CallbackError) String() string {
 func (*CallbackError) ProtoMessage() {}
 
 func (x *CallbackError) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[33]
+	mi := &file_condense_v1_condense_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +2994,7 @@ func (x *CallbackError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackError.ProtoReflect.Descriptor instead.
 func (*CallbackError) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{33}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CallbackError) GetCode() CallbackError_Code {
@@ -2919,7 +3022,7 @@ type CountTokens struct {
 
 func (x *CountTokens) Reset() {
 	*x = CountTokens{}
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3034,7 @@ func (x *CountTokens) String() string {
 func (*CountTokens) ProtoMessage() {}
 
 func (x *CountTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[34]
+	mi := &file_condense_v1_condense_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3047,7 @@ func (x *CountTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTokens.ProtoReflect.Descriptor instead.
 func (*CountTokens) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{34}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CountTokens) GetItems() []*CountItem {
@@ -2970,7 +3073,7 @@ type CountItem struct {
 
 func (x *CountItem) Reset() {
 	*x = CountItem{}
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3085,7 @@ func (x *CountItem) String() string {
 func (*CountItem) ProtoMessage() {}
 
 func (x *CountItem) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[35]
+	mi := &file_condense_v1_condense_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3098,7 @@ func (x *CountItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountItem.ProtoReflect.Descriptor instead.
 func (*CountItem) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{35}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CountItem) GetKind() isCountItem_Kind {
@@ -3064,7 +3167,7 @@ type PartRef struct {
 
 func (x *PartRef) Reset() {
 	*x = PartRef{}
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3179,7 @@ func (x *PartRef) String() string {
 func (*PartRef) ProtoMessage() {}
 
 func (x *PartRef) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[36]
+	mi := &file_condense_v1_condense_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3192,7 @@ func (x *PartRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRef.ProtoReflect.Descriptor instead.
 func (*PartRef) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{36}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PartRef) GetMessage() string {
@@ -3117,7 +3220,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3129,7 +3232,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[37]
+	mi := &file_condense_v1_condense_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3142,7 +3245,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{37}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Content) GetParts() []*Part {
@@ -3163,7 +3266,7 @@ type TokenCounts struct {
 
 func (x *TokenCounts) Reset() {
 	*x = TokenCounts{}
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3278,7 @@ func (x *TokenCounts) String() string {
 func (*TokenCounts) ProtoMessage() {}
 
 func (x *TokenCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[38]
+	mi := &file_condense_v1_condense_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3291,7 @@ func (x *TokenCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenCounts.ProtoReflect.Descriptor instead.
 func (*TokenCounts) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{38}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TokenCounts) GetTokens() []int64 {
@@ -3225,7 +3328,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +3340,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[39]
+	mi := &file_condense_v1_condense_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +3353,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{39}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Generate) GetModel() string {
@@ -3330,7 +3433,7 @@ type GenerateInput struct {
 
 func (x *GenerateInput) Reset() {
 	*x = GenerateInput{}
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3445,7 @@ func (x *GenerateInput) String() string {
 func (*GenerateInput) ProtoMessage() {}
 
 func (x *GenerateInput) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[40]
+	mi := &file_condense_v1_condense_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3458,7 @@ func (x *GenerateInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateInput.ProtoReflect.Descriptor instead.
 func (*GenerateInput) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{40}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GenerateInput) GetKind() isGenerateInput_Kind {
@@ -3409,7 +3512,7 @@ type NewMessage struct {
 
 func (x *NewMessage) Reset() {
 	*x = NewMessage{}
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3421,7 +3524,7 @@ func (x *NewMessage) String() string {
 func (*NewMessage) ProtoMessage() {}
 
 func (x *NewMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[41]
+	mi := &file_condense_v1_condense_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3434,7 +3537,7 @@ func (x *NewMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewMessage.ProtoReflect.Descriptor instead.
 func (*NewMessage) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{41}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NewMessage) GetRole() string {
@@ -3462,7 +3565,7 @@ type Generated struct {
 
 func (x *Generated) Reset() {
 	*x = Generated{}
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3577,7 @@ func (x *Generated) String() string {
 func (*Generated) ProtoMessage() {}
 
 func (x *Generated) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[42]
+	mi := &file_condense_v1_condense_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3590,7 @@ func (x *Generated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generated.ProtoReflect.Descriptor instead.
 func (*Generated) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{42}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Generated) GetText() []byte {
@@ -3522,7 +3625,7 @@ type Hidden struct {
 
 func (x *Hidden) Reset() {
 	*x = Hidden{}
-	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	mi := &file_condense_v1_condense_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3637,7 @@ func (x *Hidden) String() string {
 func (*Hidden) ProtoMessage() {}
 
 func (x *Hidden) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[43]
+	mi := &file_condense_v1_condense_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3650,7 @@ func (x *Hidden) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hidden.ProtoReflect.Descriptor instead.
 func (*Hidden) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{43}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Hidden) GetIds() []string {
@@ -3566,7 +3669,7 @@ type HiddenMessages struct {
 
 func (x *HiddenMessages) Reset() {
 	*x = HiddenMessages{}
-	mi := &file_condense_v1_condense_proto_msgTypes[44]
+	mi := &file_condense_v1_condense_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3681,7 @@ func (x *HiddenMessages) String() string {
 func (*HiddenMessages) ProtoMessage() {}
 
 func (x *HiddenMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[44]
+	mi := &file_condense_v1_condense_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3694,7 @@ func (x *HiddenMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiddenMessages.ProtoReflect.Descriptor instead.
 func (*HiddenMessages) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{44}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HiddenMessages) GetMessages() []*Message {
@@ -3614,7 +3717,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_condense_v1_condense_proto_msgTypes[45]
+	mi := &file_condense_v1_condense_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3626,7 +3729,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[45]
+	mi := &file_condense_v1_condense_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3639,7 +3742,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{45}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Run) GetStrategy() string {
@@ -3675,13 +3778,14 @@ type RunResult struct {
 	Edit          *Edit                  `protobuf:"bytes,1,opt,name=edit,proto3" json:"edit,omitempty"`
 	Tokens        int64                  `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"` // of the conversation after the edit
 	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Steps         []*Step                `protobuf:"bytes,4,rep,name=steps,proto3" json:"steps,omitempty"` // the strategy's report: its notes say why nothing was changed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_condense_v1_condense_proto_msgTypes[46]
+	mi := &file_condense_v1_condense_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3693,7 +3797,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[46]
+	mi := &file_condense_v1_condense_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3706,7 +3810,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{46}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RunResult) GetEdit() *Edit {
@@ -3730,6 +3834,13 @@ func (x *RunResult) GetUsage() *Usage {
 	return nil
 }
 
+func (x *RunResult) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
 // Embed asks the model of the user's configuration for vectors.
 type Embed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3740,7 +3851,7 @@ type Embed struct {
 
 func (x *Embed) Reset() {
 	*x = Embed{}
-	mi := &file_condense_v1_condense_proto_msgTypes[47]
+	mi := &file_condense_v1_condense_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +3863,7 @@ func (x *Embed) String() string {
 func (*Embed) ProtoMessage() {}
 
 func (x *Embed) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[47]
+	mi := &file_condense_v1_condense_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +3876,7 @@ func (x *Embed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Embed.ProtoReflect.Descriptor instead.
 func (*Embed) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{47}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Embed) GetTexts() [][]byte {
@@ -3785,7 +3896,7 @@ type Embedded struct {
 
 func (x *Embedded) Reset() {
 	*x = Embedded{}
-	mi := &file_condense_v1_condense_proto_msgTypes[48]
+	mi := &file_condense_v1_condense_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3908,7 @@ func (x *Embedded) String() string {
 func (*Embedded) ProtoMessage() {}
 
 func (x *Embedded) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[48]
+	mi := &file_condense_v1_condense_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3921,7 @@ func (x *Embedded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Embedded.ProtoReflect.Descriptor instead.
 func (*Embedded) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{48}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Embedded) GetVectors() []*Vector {
@@ -3836,7 +3947,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_condense_v1_condense_proto_msgTypes[49]
+	mi := &file_condense_v1_condense_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +3959,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[49]
+	mi := &file_condense_v1_condense_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +3972,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{49}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -3869,6 +3980,156 @@ func (x *Vector) GetValues() []float32 {
 		return x.Values
 	}
 	return nil
+}
+
+// File asks for the newest text of a file as the conversation shows it by reads, writes and edits, hidden ones too, without secrets. No file is read.
+type File struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_condense_v1_condense_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *File) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+// FilePieces are the known lines of a file: those with a known place first, by it. None: nothing is known.
+type FilePieces struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pieces        []*FilePiece           `protobuf:"bytes,1,rep,name=pieces,proto3" json:"pieces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FilePieces) Reset() {
+	*x = FilePieces{}
+	mi := &file_condense_v1_condense_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FilePieces) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FilePieces) ProtoMessage() {}
+
+func (x *FilePieces) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilePieces.ProtoReflect.Descriptor instead.
+func (*FilePieces) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *FilePieces) GetPieces() []*FilePiece {
+	if x != nil {
+		return x.Pieces
+	}
+	return nil
+}
+
+type FilePiece struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         int64                  `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"` // number of its first line; 0 if unknown
+	Text          []byte                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Unsure        bool                   `protobuf:"varint,3,opt,name=unsure,proto3" json:"unsure,omitempty"` // the file was changed since, in a way that is not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FilePiece) Reset() {
+	*x = FilePiece{}
+	mi := &file_condense_v1_condense_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FilePiece) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FilePiece) ProtoMessage() {}
+
+func (x *FilePiece) ProtoReflect() protoreflect.Message {
+	mi := &file_condense_v1_condense_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilePiece.ProtoReflect.Descriptor instead.
+func (*FilePiece) Descriptor() ([]byte, []int) {
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *FilePiece) GetFirst() int64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *FilePiece) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *FilePiece) GetUnsure() bool {
+	if x != nil {
+		return x.Unsure
+	}
+	return false
 }
 
 // Log is written to the host's log, with the plugin's name and the ID of the call.
@@ -3883,7 +4144,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_condense_v1_condense_proto_msgTypes[50]
+	mi := &file_condense_v1_condense_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +4156,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[50]
+	mi := &file_condense_v1_condense_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +4169,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{50}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Log) GetLevel() string {
@@ -3942,7 +4203,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_condense_v1_condense_proto_msgTypes[51]
+	mi := &file_condense_v1_condense_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3954,7 +4215,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[51]
+	mi := &file_condense_v1_condense_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3967,7 +4228,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{51}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LogField) GetKey() string {
@@ -3995,7 +4256,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_condense_v1_condense_proto_msgTypes[52]
+	mi := &file_condense_v1_condense_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4007,7 +4268,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_condense_v1_condense_proto_msgTypes[52]
+	mi := &file_condense_v1_condense_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4020,7 +4281,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_condense_v1_condense_proto_rawDescGZIP(), []int{52}
+	return file_condense_v1_condense_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -4083,7 +4344,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x04kind\"2\n" +
 	"\bFragment\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xed\x05\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\x9a\x06\n" +
 	"\x05Start\x12#\n" +
 	"\rmessage_count\x18\x01 \x01(\x03R\fmessageCount\x12+\n" +
 	"\x06budget\x18\x02 \x01(\v2\x13.condense.v1.BudgetR\x06budget\x12\x18\n" +
@@ -4111,7 +4372,11 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05state\x18\x16 \x01(\fR\x05state\x12\x19\n" +
 	"\bmay_wait\x18\x17 \x01(\bR\amayWait\x12(\n" +
 	"\x05quota\x18\x18 \x01(\v2\x12.condense.v1.QuotaR\x05quota\x12\x1c\n" +
-	"\tcallbacks\x18\x19 \x03(\tR\tcallbacks\":\n" +
+	"\tcallbacks\x18\x19 \x03(\tR\tcallbacks\x12+\n" +
+	"\x06cached\x18\x1a \x01(\v2\x13.condense.v1.CachedR\x06cached\"?\n" +
+	"\x06Cached\x12\x1a\n" +
+	"\bmessages\x18\x01 \x01(\x03R\bmessages\x12\x19\n" +
+	"\buntil_ms\x18\x02 \x01(\x03R\auntilMs\":\n" +
 	"\x05Quota\x12\x1f\n" +
 	"\vmodel_calls\x18\x01 \x01(\x03R\n" +
 	"modelCalls\x12\x10\n" +
@@ -4137,7 +4402,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x16\n" +
 	"\x06target\x18\x05 \x01(\x03R\x06target\"<\n" +
 	"\bMessages\x120\n" +
-	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xfc\x01\n" +
+	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xf1\x02\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
@@ -4147,7 +4412,12 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\tprotected\x18\x06 \x01(\bR\tprotected\x12\x16\n" +
 	"\x06tokens\x18\a \x01(\x03R\x06tokens\x12\x16\n" +
 	"\x06number\x18\b \x01(\x03R\x06number\x12\x18\n" +
-	"\aprogram\x18\t \x01(\bR\aprogramB\n" +
+	"\aprogram\x18\t \x01(\bR\aprogram\x128\n" +
+	"\x06labels\x18\n" +
+	" \x03(\v2 .condense.v1.Message.LabelsEntryR\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
 	"\n" +
 	"\b_time_ms\"\xa9\x02\n" +
 	"\x04Part\x12\x14\n" +
@@ -4228,15 +4498,16 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\routput_tokens\x18\x03 \x01(\x03R\foutputTokens\x12#\n" +
 	"\rcached_tokens\x18\x04 \x01(\x03R\fcachedTokens\x12\x10\n" +
 	"\x03usd\x18\x05 \x01(\x01R\x03usd\x12\x1a\n" +
-	"\bunpriced\x18\x06 \x01(\x03R\bunpriced\"\x97\x02\n" +
+	"\bunpriced\x18\x06 \x01(\x03R\bunpriced\"\xc0\x02\n" +
 	"\bCallback\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
 	"\fcount_tokens\x18\x02 \x01(\v2\x18.condense.v1.CountTokensH\x00R\vcountTokens\x123\n" +
 	"\bgenerate\x18\x03 \x01(\v2\x15.condense.v1.GenerateH\x00R\bgenerate\x12-\n" +
 	"\x06hidden\x18\x04 \x01(\v2\x13.condense.v1.HiddenH\x00R\x06hidden\x12$\n" +
 	"\x03run\x18\x05 \x01(\v2\x10.condense.v1.RunH\x00R\x03run\x12*\n" +
-	"\x05embed\x18\x06 \x01(\v2\x12.condense.v1.EmbedH\x00R\x05embedB\x06\n" +
-	"\x04call\"\xe4\x02\n" +
+	"\x05embed\x18\x06 \x01(\v2\x12.condense.v1.EmbedH\x00R\x05embed\x12'\n" +
+	"\x04file\x18\a \x01(\v2\x11.condense.v1.FileH\x00R\x04fileB\x06\n" +
+	"\x04call\"\x93\x03\n" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
 	"\ftoken_counts\x18\x02 \x01(\v2\x18.condense.v1.TokenCountsH\x00R\vtokenCounts\x126\n" +
@@ -4244,7 +4515,8 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05error\x18\x04 \x01(\v2\x1a.condense.v1.CallbackErrorH\x00R\x05error\x125\n" +
 	"\x06hidden\x18\x05 \x01(\v2\x1b.condense.v1.HiddenMessagesH\x00R\x06hidden\x12*\n" +
 	"\x03run\x18\x06 \x01(\v2\x16.condense.v1.RunResultH\x00R\x03run\x123\n" +
-	"\bembedded\x18\a \x01(\v2\x15.condense.v1.EmbeddedH\x00R\bembeddedB\b\n" +
+	"\bembedded\x18\a \x01(\v2\x15.condense.v1.EmbeddedH\x00R\bembedded\x12-\n" +
+	"\x04file\x18\b \x01(\v2\x17.condense.v1.FilePiecesH\x00R\x04fileB\b\n" +
 	"\x06result\"\x81\x02\n" +
 	"\rCallbackError\x123\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1f.condense.v1.CallbackError.CodeR\x04code\x12\x18\n" +
@@ -4305,18 +4577,28 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x1a\n" +
 	"\bsettings\x18\x02 \x01(\fR\bsettings\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.condense.v1.MessageRangeR\bmessages\x12\x16\n" +
-	"\x06target\x18\x04 \x01(\x03R\x06target\"t\n" +
+	"\x06target\x18\x04 \x01(\x03R\x06target\"\x9d\x01\n" +
 	"\tRunResult\x12%\n" +
 	"\x04edit\x18\x01 \x01(\v2\x11.condense.v1.EditR\x04edit\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12(\n" +
-	"\x05usage\x18\x03 \x01(\v2\x12.condense.v1.UsageR\x05usage\"\x1d\n" +
+	"\x05usage\x18\x03 \x01(\v2\x12.condense.v1.UsageR\x05usage\x12'\n" +
+	"\x05steps\x18\x04 \x03(\v2\x11.condense.v1.StepR\x05steps\"\x1d\n" +
 	"\x05Embed\x12\x14\n" +
 	"\x05texts\x18\x01 \x03(\fR\x05texts\"c\n" +
 	"\bEmbedded\x12-\n" +
 	"\avectors\x18\x01 \x03(\v2\x13.condense.v1.VectorR\avectors\x12(\n" +
 	"\x05usage\x18\x02 \x01(\v2\x12.condense.v1.UsageR\x05usage\" \n" +
 	"\x06Vector\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x02R\x06values\"d\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"\x1a\n" +
+	"\x04File\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\fR\x04path\"<\n" +
+	"\n" +
+	"FilePieces\x12.\n" +
+	"\x06pieces\x18\x01 \x03(\v2\x16.condense.v1.FilePieceR\x06pieces\"M\n" +
+	"\tFilePiece\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\x12\x16\n" +
+	"\x06unsure\x18\x03 \x01(\bR\x06unsure\"d\n" +
 	"\x03Log\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage\x12-\n" +
@@ -4346,7 +4628,7 @@ func file_condense_v1_condense_proto_rawDescGZIP() []byte {
 }
 
 var file_condense_v1_condense_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_condense_v1_condense_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_condense_v1_condense_proto_goTypes = []any{
 	(CallbackError_Code)(0),   // 0: condense.v1.CallbackError.Code
 	(*DescribeRequest)(nil),   // 1: condense.v1.DescribeRequest
@@ -4359,129 +4641,140 @@ var file_condense_v1_condense_proto_goTypes = []any{
 	(*CondenseResponse)(nil),  // 8: condense.v1.CondenseResponse
 	(*Fragment)(nil),          // 9: condense.v1.Fragment
 	(*Start)(nil),             // 10: condense.v1.Start
-	(*Quota)(nil),             // 11: condense.v1.Quota
-	(*Price)(nil),             // 12: condense.v1.Price
-	(*LentModel)(nil),         // 13: condense.v1.LentModel
-	(*Budget)(nil),            // 14: condense.v1.Budget
-	(*Messages)(nil),          // 15: condense.v1.Messages
-	(*Message)(nil),           // 16: condense.v1.Message
-	(*Part)(nil),              // 17: condense.v1.Part
-	(*ToolCall)(nil),          // 18: condense.v1.ToolCall
-	(*ToolResult)(nil),        // 19: condense.v1.ToolResult
-	(*Image)(nil),             // 20: condense.v1.Image
-	(*Reasoning)(nil),         // 21: condense.v1.Reasoning
-	(*Opaque)(nil),            // 22: condense.v1.Opaque
-	(*MessageRange)(nil),      // 23: condense.v1.MessageRange
-	(*Edit)(nil),              // 24: condense.v1.Edit
-	(*Rewrite)(nil),           // 25: condense.v1.Rewrite
-	(*NewPart)(nil),           // 26: condense.v1.NewPart
-	(*ResultEdit)(nil),        // 27: condense.v1.ResultEdit
-	(*Insert)(nil),            // 28: condense.v1.Insert
-	(*Done)(nil),              // 29: condense.v1.Done
-	(*Step)(nil),              // 30: condense.v1.Step
-	(*Usage)(nil),             // 31: condense.v1.Usage
-	(*Callback)(nil),          // 32: condense.v1.Callback
-	(*Reply)(nil),             // 33: condense.v1.Reply
-	(*CallbackError)(nil),     // 34: condense.v1.CallbackError
-	(*CountTokens)(nil),       // 35: condense.v1.CountTokens
-	(*CountItem)(nil),         // 36: condense.v1.CountItem
-	(*PartRef)(nil),           // 37: condense.v1.PartRef
-	(*Content)(nil),           // 38: condense.v1.Content
-	(*TokenCounts)(nil),       // 39: condense.v1.TokenCounts
-	(*Generate)(nil),          // 40: condense.v1.Generate
-	(*GenerateInput)(nil),     // 41: condense.v1.GenerateInput
-	(*NewMessage)(nil),        // 42: condense.v1.NewMessage
-	(*Generated)(nil),         // 43: condense.v1.Generated
-	(*Hidden)(nil),            // 44: condense.v1.Hidden
-	(*HiddenMessages)(nil),    // 45: condense.v1.HiddenMessages
-	(*Run)(nil),               // 46: condense.v1.Run
-	(*RunResult)(nil),         // 47: condense.v1.RunResult
-	(*Embed)(nil),             // 48: condense.v1.Embed
-	(*Embedded)(nil),          // 49: condense.v1.Embedded
-	(*Vector)(nil),            // 50: condense.v1.Vector
-	(*Log)(nil),               // 51: condense.v1.Log
-	(*LogField)(nil),          // 52: condense.v1.LogField
-	(*Progress)(nil),          // 53: condense.v1.Progress
-	nil,                       // 54: condense.v1.Step.SavedEntry
+	(*Cached)(nil),            // 11: condense.v1.Cached
+	(*Quota)(nil),             // 12: condense.v1.Quota
+	(*Price)(nil),             // 13: condense.v1.Price
+	(*LentModel)(nil),         // 14: condense.v1.LentModel
+	(*Budget)(nil),            // 15: condense.v1.Budget
+	(*Messages)(nil),          // 16: condense.v1.Messages
+	(*Message)(nil),           // 17: condense.v1.Message
+	(*Part)(nil),              // 18: condense.v1.Part
+	(*ToolCall)(nil),          // 19: condense.v1.ToolCall
+	(*ToolResult)(nil),        // 20: condense.v1.ToolResult
+	(*Image)(nil),             // 21: condense.v1.Image
+	(*Reasoning)(nil),         // 22: condense.v1.Reasoning
+	(*Opaque)(nil),            // 23: condense.v1.Opaque
+	(*MessageRange)(nil),      // 24: condense.v1.MessageRange
+	(*Edit)(nil),              // 25: condense.v1.Edit
+	(*Rewrite)(nil),           // 26: condense.v1.Rewrite
+	(*NewPart)(nil),           // 27: condense.v1.NewPart
+	(*ResultEdit)(nil),        // 28: condense.v1.ResultEdit
+	(*Insert)(nil),            // 29: condense.v1.Insert
+	(*Done)(nil),              // 30: condense.v1.Done
+	(*Step)(nil),              // 31: condense.v1.Step
+	(*Usage)(nil),             // 32: condense.v1.Usage
+	(*Callback)(nil),          // 33: condense.v1.Callback
+	(*Reply)(nil),             // 34: condense.v1.Reply
+	(*CallbackError)(nil),     // 35: condense.v1.CallbackError
+	(*CountTokens)(nil),       // 36: condense.v1.CountTokens
+	(*CountItem)(nil),         // 37: condense.v1.CountItem
+	(*PartRef)(nil),           // 38: condense.v1.PartRef
+	(*Content)(nil),           // 39: condense.v1.Content
+	(*TokenCounts)(nil),       // 40: condense.v1.TokenCounts
+	(*Generate)(nil),          // 41: condense.v1.Generate
+	(*GenerateInput)(nil),     // 42: condense.v1.GenerateInput
+	(*NewMessage)(nil),        // 43: condense.v1.NewMessage
+	(*Generated)(nil),         // 44: condense.v1.Generated
+	(*Hidden)(nil),            // 45: condense.v1.Hidden
+	(*HiddenMessages)(nil),    // 46: condense.v1.HiddenMessages
+	(*Run)(nil),               // 47: condense.v1.Run
+	(*RunResult)(nil),         // 48: condense.v1.RunResult
+	(*Embed)(nil),             // 49: condense.v1.Embed
+	(*Embedded)(nil),          // 50: condense.v1.Embedded
+	(*Vector)(nil),            // 51: condense.v1.Vector
+	(*File)(nil),              // 52: condense.v1.File
+	(*FilePieces)(nil),        // 53: condense.v1.FilePieces
+	(*FilePiece)(nil),         // 54: condense.v1.FilePiece
+	(*Log)(nil),               // 55: condense.v1.Log
+	(*LogField)(nil),          // 56: condense.v1.LogField
+	(*Progress)(nil),          // 57: condense.v1.Progress
+	nil,                       // 58: condense.v1.Message.LabelsEntry
+	nil,                       // 59: condense.v1.Step.SavedEntry
 }
 var file_condense_v1_condense_proto_depIdxs = []int32{
 	3,  // 0: condense.v1.DescribeResponse.settings:type_name -> condense.v1.Setting
 	3,  // 1: condense.v1.Setting.fields:type_name -> condense.v1.Setting
 	6,  // 2: condense.v1.ConfigureResponse.problems:type_name -> condense.v1.Problem
 	10, // 3: condense.v1.CondenseRequest.start:type_name -> condense.v1.Start
-	15, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
-	33, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
+	16, // 4: condense.v1.CondenseRequest.messages:type_name -> condense.v1.Messages
+	34, // 5: condense.v1.CondenseRequest.reply:type_name -> condense.v1.Reply
 	9,  // 6: condense.v1.CondenseRequest.fragment:type_name -> condense.v1.Fragment
-	32, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
-	51, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
-	53, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
-	24, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
-	29, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
+	33, // 7: condense.v1.CondenseResponse.callback:type_name -> condense.v1.Callback
+	55, // 8: condense.v1.CondenseResponse.log:type_name -> condense.v1.Log
+	57, // 9: condense.v1.CondenseResponse.progress:type_name -> condense.v1.Progress
+	25, // 10: condense.v1.CondenseResponse.edit:type_name -> condense.v1.Edit
+	30, // 11: condense.v1.CondenseResponse.done:type_name -> condense.v1.Done
 	9,  // 12: condense.v1.CondenseResponse.fragment:type_name -> condense.v1.Fragment
-	14, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
-	13, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
-	12, // 15: condense.v1.Start.price:type_name -> condense.v1.Price
-	11, // 16: condense.v1.Start.quota:type_name -> condense.v1.Quota
-	12, // 17: condense.v1.LentModel.price:type_name -> condense.v1.Price
-	16, // 18: condense.v1.Messages.messages:type_name -> condense.v1.Message
-	17, // 19: condense.v1.Message.parts:type_name -> condense.v1.Part
-	18, // 20: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
-	19, // 21: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
-	20, // 22: condense.v1.Part.image:type_name -> condense.v1.Image
-	21, // 23: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
-	22, // 24: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
-	17, // 25: condense.v1.ToolResult.content:type_name -> condense.v1.Part
-	23, // 26: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
-	25, // 27: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
-	28, // 28: condense.v1.Edit.insert:type_name -> condense.v1.Insert
-	26, // 29: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
-	27, // 30: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
-	17, // 31: condense.v1.NewPart.put:type_name -> condense.v1.Part
-	26, // 32: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
-	17, // 33: condense.v1.Insert.parts:type_name -> condense.v1.Part
-	31, // 34: condense.v1.Done.usage:type_name -> condense.v1.Usage
-	30, // 35: condense.v1.Done.steps:type_name -> condense.v1.Step
-	54, // 36: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
-	35, // 37: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
-	40, // 38: condense.v1.Callback.generate:type_name -> condense.v1.Generate
-	44, // 39: condense.v1.Callback.hidden:type_name -> condense.v1.Hidden
-	46, // 40: condense.v1.Callback.run:type_name -> condense.v1.Run
-	48, // 41: condense.v1.Callback.embed:type_name -> condense.v1.Embed
-	39, // 42: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
-	43, // 43: condense.v1.Reply.generated:type_name -> condense.v1.Generated
-	34, // 44: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
-	45, // 45: condense.v1.Reply.hidden:type_name -> condense.v1.HiddenMessages
-	47, // 46: condense.v1.Reply.run:type_name -> condense.v1.RunResult
-	49, // 47: condense.v1.Reply.embedded:type_name -> condense.v1.Embedded
-	0,  // 48: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
-	36, // 49: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
-	23, // 50: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
-	37, // 51: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
-	38, // 52: condense.v1.CountItem.content:type_name -> condense.v1.Content
-	17, // 53: condense.v1.Content.parts:type_name -> condense.v1.Part
-	41, // 54: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
-	23, // 55: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
-	42, // 56: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
-	17, // 57: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
-	31, // 58: condense.v1.Generated.usage:type_name -> condense.v1.Usage
-	16, // 59: condense.v1.HiddenMessages.messages:type_name -> condense.v1.Message
-	23, // 60: condense.v1.Run.messages:type_name -> condense.v1.MessageRange
-	24, // 61: condense.v1.RunResult.edit:type_name -> condense.v1.Edit
-	31, // 62: condense.v1.RunResult.usage:type_name -> condense.v1.Usage
-	50, // 63: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
-	31, // 64: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
-	52, // 65: condense.v1.Log.fields:type_name -> condense.v1.LogField
-	1,  // 66: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
-	4,  // 67: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
-	7,  // 68: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
-	2,  // 69: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
-	5,  // 70: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
-	8,  // 71: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
-	69, // [69:72] is the sub-list for method output_type
-	66, // [66:69] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	15, // 13: condense.v1.Start.budget:type_name -> condense.v1.Budget
+	14, // 14: condense.v1.Start.models:type_name -> condense.v1.LentModel
+	13, // 15: condense.v1.Start.price:type_name -> condense.v1.Price
+	12, // 16: condense.v1.Start.quota:type_name -> condense.v1.Quota
+	11, // 17: condense.v1.Start.cached:type_name -> condense.v1.Cached
+	13, // 18: condense.v1.LentModel.price:type_name -> condense.v1.Price
+	17, // 19: condense.v1.Messages.messages:type_name -> condense.v1.Message
+	18, // 20: condense.v1.Message.parts:type_name -> condense.v1.Part
+	58, // 21: condense.v1.Message.labels:type_name -> condense.v1.Message.LabelsEntry
+	19, // 22: condense.v1.Part.tool_call:type_name -> condense.v1.ToolCall
+	20, // 23: condense.v1.Part.tool_result:type_name -> condense.v1.ToolResult
+	21, // 24: condense.v1.Part.image:type_name -> condense.v1.Image
+	22, // 25: condense.v1.Part.reasoning:type_name -> condense.v1.Reasoning
+	23, // 26: condense.v1.Part.opaque:type_name -> condense.v1.Opaque
+	18, // 27: condense.v1.ToolResult.content:type_name -> condense.v1.Part
+	24, // 28: condense.v1.Edit.hide:type_name -> condense.v1.MessageRange
+	26, // 29: condense.v1.Edit.rewrite:type_name -> condense.v1.Rewrite
+	29, // 30: condense.v1.Edit.insert:type_name -> condense.v1.Insert
+	27, // 31: condense.v1.Rewrite.parts:type_name -> condense.v1.NewPart
+	28, // 32: condense.v1.NewPart.result:type_name -> condense.v1.ResultEdit
+	18, // 33: condense.v1.NewPart.put:type_name -> condense.v1.Part
+	27, // 34: condense.v1.ResultEdit.content:type_name -> condense.v1.NewPart
+	18, // 35: condense.v1.Insert.parts:type_name -> condense.v1.Part
+	32, // 36: condense.v1.Done.usage:type_name -> condense.v1.Usage
+	31, // 37: condense.v1.Done.steps:type_name -> condense.v1.Step
+	59, // 38: condense.v1.Step.saved:type_name -> condense.v1.Step.SavedEntry
+	36, // 39: condense.v1.Callback.count_tokens:type_name -> condense.v1.CountTokens
+	41, // 40: condense.v1.Callback.generate:type_name -> condense.v1.Generate
+	45, // 41: condense.v1.Callback.hidden:type_name -> condense.v1.Hidden
+	47, // 42: condense.v1.Callback.run:type_name -> condense.v1.Run
+	49, // 43: condense.v1.Callback.embed:type_name -> condense.v1.Embed
+	52, // 44: condense.v1.Callback.file:type_name -> condense.v1.File
+	40, // 45: condense.v1.Reply.token_counts:type_name -> condense.v1.TokenCounts
+	44, // 46: condense.v1.Reply.generated:type_name -> condense.v1.Generated
+	35, // 47: condense.v1.Reply.error:type_name -> condense.v1.CallbackError
+	46, // 48: condense.v1.Reply.hidden:type_name -> condense.v1.HiddenMessages
+	48, // 49: condense.v1.Reply.run:type_name -> condense.v1.RunResult
+	50, // 50: condense.v1.Reply.embedded:type_name -> condense.v1.Embedded
+	53, // 51: condense.v1.Reply.file:type_name -> condense.v1.FilePieces
+	0,  // 52: condense.v1.CallbackError.code:type_name -> condense.v1.CallbackError.Code
+	37, // 53: condense.v1.CountTokens.items:type_name -> condense.v1.CountItem
+	24, // 54: condense.v1.CountItem.messages:type_name -> condense.v1.MessageRange
+	38, // 55: condense.v1.CountItem.part:type_name -> condense.v1.PartRef
+	39, // 56: condense.v1.CountItem.content:type_name -> condense.v1.Content
+	18, // 57: condense.v1.Content.parts:type_name -> condense.v1.Part
+	42, // 58: condense.v1.Generate.input:type_name -> condense.v1.GenerateInput
+	24, // 59: condense.v1.GenerateInput.messages:type_name -> condense.v1.MessageRange
+	43, // 60: condense.v1.GenerateInput.message:type_name -> condense.v1.NewMessage
+	18, // 61: condense.v1.NewMessage.parts:type_name -> condense.v1.Part
+	32, // 62: condense.v1.Generated.usage:type_name -> condense.v1.Usage
+	17, // 63: condense.v1.HiddenMessages.messages:type_name -> condense.v1.Message
+	24, // 64: condense.v1.Run.messages:type_name -> condense.v1.MessageRange
+	25, // 65: condense.v1.RunResult.edit:type_name -> condense.v1.Edit
+	32, // 66: condense.v1.RunResult.usage:type_name -> condense.v1.Usage
+	31, // 67: condense.v1.RunResult.steps:type_name -> condense.v1.Step
+	51, // 68: condense.v1.Embedded.vectors:type_name -> condense.v1.Vector
+	32, // 69: condense.v1.Embedded.usage:type_name -> condense.v1.Usage
+	54, // 70: condense.v1.FilePieces.pieces:type_name -> condense.v1.FilePiece
+	56, // 71: condense.v1.Log.fields:type_name -> condense.v1.LogField
+	1,  // 72: condense.v1.ProviderService.Describe:input_type -> condense.v1.DescribeRequest
+	4,  // 73: condense.v1.ProviderService.Configure:input_type -> condense.v1.ConfigureRequest
+	7,  // 74: condense.v1.ProviderService.Condense:input_type -> condense.v1.CondenseRequest
+	2,  // 75: condense.v1.ProviderService.Describe:output_type -> condense.v1.DescribeResponse
+	5,  // 76: condense.v1.ProviderService.Configure:output_type -> condense.v1.ConfigureResponse
+	8,  // 77: condense.v1.ProviderService.Condense:output_type -> condense.v1.CondenseResponse
+	75, // [75:78] is the sub-list for method output_type
+	72, // [72:75] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_condense_v1_condense_proto_init() }
@@ -4503,8 +4796,8 @@ func file_condense_v1_condense_proto_init() {
 		(*CondenseResponse_Done)(nil),
 		(*CondenseResponse_Fragment)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[15].OneofWrappers = []any{}
-	file_condense_v1_condense_proto_msgTypes[16].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[16].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[17].OneofWrappers = []any{
 		(*Part_Text)(nil),
 		(*Part_ToolCall)(nil),
 		(*Part_ToolResult)(nil),
@@ -4512,44 +4805,46 @@ func file_condense_v1_condense_proto_init() {
 		(*Part_Reasoning)(nil),
 		(*Part_Opaque)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[25].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[26].OneofWrappers = []any{
 		(*NewPart_Keep)(nil),
 		(*NewPart_Result)(nil),
 		(*NewPart_Put)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[31].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[32].OneofWrappers = []any{
 		(*Callback_CountTokens)(nil),
 		(*Callback_Generate)(nil),
 		(*Callback_Hidden)(nil),
 		(*Callback_Run)(nil),
 		(*Callback_Embed)(nil),
+		(*Callback_File)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[32].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[33].OneofWrappers = []any{
 		(*Reply_TokenCounts)(nil),
 		(*Reply_Generated)(nil),
 		(*Reply_Error)(nil),
 		(*Reply_Hidden)(nil),
 		(*Reply_Run)(nil),
 		(*Reply_Embedded)(nil),
+		(*Reply_File)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[35].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[36].OneofWrappers = []any{
 		(*CountItem_Messages)(nil),
 		(*CountItem_Part)(nil),
 		(*CountItem_Content)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[39].OneofWrappers = []any{}
-	file_condense_v1_condense_proto_msgTypes[40].OneofWrappers = []any{
+	file_condense_v1_condense_proto_msgTypes[40].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[41].OneofWrappers = []any{
 		(*GenerateInput_Messages)(nil),
 		(*GenerateInput_Message)(nil),
 	}
-	file_condense_v1_condense_proto_msgTypes[52].OneofWrappers = []any{}
+	file_condense_v1_condense_proto_msgTypes[56].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_condense_v1_condense_proto_rawDesc), len(file_condense_v1_condense_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   54,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -45,13 +45,16 @@ export class Call {
   // hideUnless hides the messages for which keep(message, index) is false, except protected
   // messages, system messages, the user's newest request, calls whose result is still to come, and
   // the rest of a tool group that is kept. A conversation that begins with a user message must still do so: keep its first
-  // message, or insert a summary at the front.
+  // message, or insert a summary at the front. It returns the IDs that it gave to hide, in pairs.
   hideUnless(keep) {
     const asked = requests(this.messages)
+    const hidden = []
     for (const { from, to, open } of groups(this.messages)) {
       const group = this.messages.slice(from, to + 1)
-      if (!open && !group.some((m, i) => asked.has(from + i) || m.protected || m.role === 'system' || keep(m, from + i))) this.hide(group[0].id, group.at(-1).id)
+      if (!open && !group.some((m, i) => asked.has(from + i) || m.protected || m.role === 'system' || keep(m, from + i))) hidden.push([group[0].id, group.at(-1).id])
     }
+    for (const range of hidden) this.hide(...range)
+    return hidden
   }
 
   // rewrite replaces the parts of the message id by a list of { keep: index }, { put: part } and
@@ -63,7 +66,8 @@ export class Call {
   }
 
   // insert inserts a new message after the message with the ID after, or at the front. Its kind
-  // is summary or marker, its role user or assistant.
+  // is summary or marker, its role user or assistant. The host gives it an ID; later calls have it with this kind, to be known by
+  // its text.
   insert({ after = '', role = 'user', kind = 'summary', parts }) {
     this.#add('insert', { after, role, kind, parts: parts.map(part) })
   }
@@ -110,7 +114,7 @@ export class Call {
 
   // hidden resolves to messages that earlier condensations hid or rewrote, as they were; without
   // ids all of them, without parts. Their IDs cannot stand in edits: insert what is worth reading
-  // again. Like run and embed it is rejected with CODE_UNSUPPORTED if the host does not answer it.
+  // again. Like run, embed and file it is rejected with CODE_UNSUPPORTED if the host does not answer it.
   async hidden(...ids) {
     this.#answered('hidden')
     return (await this.#ask({ hidden: { ids } })).hidden.messages
@@ -141,6 +145,13 @@ export class Call {
       vectors.push(...embedded.vectors.map((v) => v.values))
     }
     return vectors
+  }
+
+  // file resolves to the newest text of a file, in pieces { first, text, unsure }, as the
+  // conversation shows it by reads, writes and edits, hidden ones too: none if it shows nothing.
+  async file(path) {
+    this.#answered('file')
+    return (await this.#ask({ file: { path: bytes(path) } })).file.pieces
   }
 
   // log writes to the host's log, with the ID of this call. Levels: debug, info, warn, error.

@@ -41,7 +41,7 @@ export interface Call {
   steps: Step[]
 
   hide(first: string, last?: string): void
-  hideUnless(keep: (message: Message, index: number) => unknown): void
+  hideUnless(keep: (message: Message, index: number) => unknown): [first: string, last: string][]
   rewrite(id: string, parts: NewPart[]): void
   insert(message: { after?: string; role?: 'user' | 'assistant'; kind?: 'summary' | 'marker'; parts: PartToPut[] }): void
   edit(edit: Edit): void
@@ -51,6 +51,7 @@ export interface Call {
   hidden(...ids: string[]): Promise<Message[]>
   run(strategy: string, options?: { settings?: object; messages?: MessageRange[]; target?: number }): Promise<{ edit: Edit; tokens: number; usage: Usage | null }>
   embed(texts: Text[]): Promise<number[][]>
+  file(path: Text): Promise<{ first: number; text: Buffer; unsure: boolean }[]>
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>): void
   progress(fraction: number | undefined, text?: string): void
   step(step: Step): void
@@ -65,6 +66,7 @@ export interface Message {
   time_ms?: number
   protected: boolean
   tokens: number
+  labels: Record<string, string>
   number: number
   program: boolean
 }
@@ -156,6 +158,7 @@ export interface Start {
   may_wait: boolean
   quota: { model_calls: number; usd: number } | null
   callbacks: string[]
+  cached: { messages: number; until_ms: number } | null
 }
 
 export class InvalidRequest extends Error {} // the request is invalid, for any provider

@@ -83,17 +83,19 @@ class Call:
         self._added(self._edit.hide.add(first=first, last=last))
 
     def hide_unless(self, keep):
-        """Hides the messages for which keep(message, index) is false.
+        """Hides the messages for which keep(message, index) is false, and returns the IDs that it gave to hide, in pairs.
 
         It never hides protected messages, system messages, the user's newest request, calls whose
         result is still to come, or the rest of a tool group that is kept. A conversation that begins with a user
         message must still do so: keep the first user message, or insert a summary at the front.
         """
-        asked = requests(self.messages)
+        asked, hidden = requests(self.messages), []
         for first, last, is_open in groups(self.messages):
             group = self.messages[first : last + 1]
             if not is_open and asked.isdisjoint(range(first, last + 1)) and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
-                self.hide(group[0].id, group[-1].id)
+                hidden.append((group[0].id, group[-1].id))
+                self.hide(*hidden[-1])
+        return hidden
 
     def rewrite(self, id, parts):
         """Replaces the parts of a message by a list of NewPart.
@@ -104,7 +106,10 @@ class Call:
         self._added(self._edit.rewrite.add(id=id, parts=parts))
 
     def insert(self, parts, after="", role="user", kind="summary"):
-        """Inserts a message, a list of Part, after the one with the ID after, or at the front."""
+        """Inserts a message, a list of Part, after the one with the ID after, or at the front.
+
+        The host gives it an ID; later calls have it with this kind, to be known by its text.
+        """
         self._added(self._edit.insert.add(after=after, role=role, kind=kind, parts=parts))
 
     def later(self, reason):
@@ -146,7 +151,7 @@ class Call:
     def hidden(self, ids=()):
         """Returns Messages that earlier condensations hid or rewrote, as they were; without ids all, without parts.
 
-        Their IDs cannot stand in edits: insert what is worth reading again. Like run and embed it
+        Their IDs cannot stand in edits: insert what is worth reading again. Like run, embed and file it
         raises HostError with CODE_UNSUPPORTED if the host does not answer it.
         """
         self._answered("hidden")
@@ -180,6 +185,11 @@ class Call:
             ask = pb.Embed(texts=[_bytes(t) for t in texts[i : i + TEXTS]])
             vectors += [list(v.values) for v in self._ask(pb.Callback(embed=ask)).embedded.vectors]
         return vectors
+
+    def file(self, path):
+        """Returns the newest text of a file, a list of FilePieces, as the conversation shows it: empty if it shows nothing."""
+        self._answered("file")
+        return list(self._ask(pb.Callback(file=pb.File(path=_bytes(path)))).file.pieces)
 
     def log(self, level, message, **fields):
         """Writes to the host's log, with the ID of this call. Levels: debug, info, warn, error."""

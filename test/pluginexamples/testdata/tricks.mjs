@@ -46,7 +46,8 @@ const tricks = {
   },
   hide_rest: (call) => {
     const first = call.messages.find((m) => m.role !== 'system')
-    call.hideUnless((m) => m === first || m.role === 'system')
+    const hidden = call.hideUnless((m) => m === first || m.role === 'system')
+    call.step({ name: 'hidden', note: hidden.map((range) => range.join(' ')).join(',') })
   },
   generate: async (call) => {
     const ask = { role: 'user', parts: [{ text: 'Summarize.' }] }
@@ -68,6 +69,11 @@ const tricks = {
     const [{ parts }] = await call.hidden(id)
     call.insert({ parts, after: call.messages[0].id })
   },
+  newest: async (call) => { // a file as the conversation shows it, and what is said about the messages
+    const [{ first, text, unsure }] = await call.file('a.go')
+    const { cached } = call.start
+    say(call, `${first} ${text} ${unsure} ${(await call.file('b.go')).length} ${cached.messages} ${cached.until_ms} ${call.messages[0].labels.kept}`)
+  },
   vectors: async (call) => {
     const found = await call.embed(Array.from({ length: 2000 }, (_, i) => `text ${i}`))
     say(call, `${found.length} ${found[0].length} ${found[7][7]}.0`)
@@ -78,7 +84,7 @@ const tricks = {
   },
   lacking: async (call) => {
     const codes = []
-    for (const ask of [() => call.hidden(), () => call.run('smart'), () => call.embed(['x'])]) {
+    for (const ask of [() => call.hidden(), () => call.run('smart'), () => call.embed(['x']), () => call.file('x')]) {
       await ask().catch((err) => codes.push(`${err.code} ${err.message}`))
     }
     say(call, codes.join(', '))

@@ -69,7 +69,8 @@ def estimate(call, settings):
 
 def hide_rest(call, settings):
     first = next((i for i, m in enumerate(call.messages) if m.role != "system"), None)
-    call.hide_unless(lambda m, i: i == first or m.role == "system")
+    hidden = call.hide_unless(lambda m, i: i == first or m.role == "system")
+    call.step("hidden", ",".join(f"{first} {last}" for first, last in hidden))
 
 
 def generate(call, settings):
@@ -130,6 +131,13 @@ def reopen(call, settings):
     call.insert(call.hidden([first.id])[0].parts, after=call.messages[0].id)
 
 
+def newest(call, settings):
+    """A file as the conversation shows it, and what is said about the messages."""
+    piece, cached = call.file("a.go")[0], call.start.cached
+    unsure, other = str(piece.unsure).lower(), len(call.file("b.go"))
+    say(call, f"{piece.first} {piece.text.decode()} {unsure} {other} {cached.messages} {cached.until_ms} {call.messages[0].labels['kept']}")
+
+
 def vectors(call, settings):
     found = call.embed([f"text {i}" for i in range(2000)])
     say(call, f"{len(found)} {len(found[0])} {found[7][7]}")
@@ -142,7 +150,7 @@ def schema(call, settings):
 
 def lacking(call, settings):
     codes = []
-    for ask in [call.hidden, lambda: call.run("smart"), lambda: call.embed(["x"])]:
+    for ask in [call.hidden, lambda: call.run("smart"), lambda: call.embed(["x"]), lambda: call.file("x")]:
         try:
             ask()
         except condense.HostError as err:
@@ -153,6 +161,7 @@ def lacking(call, settings):
 TRICKS = {
     "part": part,
     "reopen": reopen,
+    "newest": newest,
     "vectors": vectors,
     "schema": schema,
     "lacking": lacking,

@@ -84,7 +84,7 @@ func Open(ctx context.Context, path string, create bool) (*Archive, error) {
 	}
 	// Deleted content is overwritten (secure_delete), also in the rollback journal, which is emptied after each transaction.
 	pragmas := url.Values{"_pragma": {"busy_timeout(5000)", "secure_delete(on)", "journal_mode(truncate)", "synchronous(normal)", "cache_size(-65536)"}}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+pragmas.Encode())
+	db, err := sql.Open("sqlite", disk.SQLite(path, pragmas))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/disk"
 )
 
 // inDatabase separates the path of OpenCode's database from the ID of a session in the path of its [File].
@@ -58,7 +60,7 @@ func OpenCode(ctx context.Context) ([]File, error) {
 // readOnly opens a database that another program may be writing.
 func readOnly(path string) (*sql.DB, error) {
 	values := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)", "query_only(on)"}}
-	return sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+values.Encode())
+	return sql.Open("sqlite", disk.SQLite(path, values))
 }
 
 // export returns a session of OpenCode's database in the form of opencode export.

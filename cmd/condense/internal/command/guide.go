@@ -89,8 +89,20 @@ func measured(w io.Writer, whose, learn string, g *comparecmd.Glance) {
 	if g.Late[1] && g.Played == 0 {
 		term.Printf(w, late, comparecmd.Patience, strings.Replace(learn, "learn", "compare --replay", 1))
 	} else if g.Epochs > 0 {
-		term.Printf(w, "  %s at the prices of %s: %.2f USD as the agents sent them, %.2f condensed %s\n",
-			size.Plural(g.Played, "session"), g.Prices, g.Was, g.Would, size.Plural(g.Epochs, "time"))
+		term.Printf(w, "  %s at the prices of %s: %.2f USD as the agents sent them, %.2f condensed %s%s\n",
+			size.Plural(g.Played, "session"), g.Prices, g.Was, g.Would, size.Plural(g.Epochs, "time"), dearer(g))
+	}
+}
+
+// dearer says why condensing costs more; empty if it does not.
+func dearer(g *comparecmd.Glance) string {
+	switch {
+	case g.Would <= g.Was:
+		return ""
+	case g.Own > 0 && g.Own < g.Left:
+		return fmt.Sprintf(":\n  it costs more because it keeps more: %.0f %% of the tokens each time, and the agents' own compactions %.0f %%", 100*g.Left, 100*g.Own)
+	default:
+		return ":\n  it costs more because each time the vendor's cache is written again"
 	}
 }
 

@@ -27,3 +27,20 @@ func TestGuideSaysWhatIsNotFinished(t *testing.T) {
 		}
 	}
 }
+
+// A dearer result comes with its reason: the agents' own compactions kept less, or the cache is written again.
+func TestGuideSaysWhyItCostsMore(t *testing.T) {
+	t.Parallel()
+	for want, g := range map[string]comparecmd.Glance{
+		"keeps more: 68 % of the tokens each time, and the agents' own compactions 16 %": {Epochs: 1, Was: 20.87, Would: 22.22, Left: .68, Own: .16},
+		"cache is written again": {Epochs: 2, Was: 3, Would: 3.1, Left: .3},
+		"":                       {Epochs: 2, Was: 3, Would: 2, Left: .68, Own: .16},
+	} {
+		var out strings.Builder
+		g.Spending = lab.Spending{Sessions: 2, Tokens: 1000}
+		measured(&out, "your newest sessions", "condense learn there", &g)
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "costs more") != (want != "") {
+			t.Errorf("got\n%s\nwant %s", out.String(), want)
+		}
+	}
+}

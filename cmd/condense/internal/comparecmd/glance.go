@@ -21,6 +21,7 @@ type Glance struct {
 	Epochs    int     // their condensations by the rule of the gateway
 	Was       float64 // their cost in US dollars as they were sent
 	Would     float64 // and by that rule
+	Left, Own float64 // the share that a condensation left on average, and one of the agents themselves; 0 if there was none
 	Prices    string
 	Unread    []lab.Skipped
 	Late      [2]bool // reading, and playing whole sessions, ended before all sessions were finished
@@ -119,9 +120,9 @@ func (g *Glance) play(a *cli.App, cmd *cobra.Command, c *comparison, items []lab
 			switch {
 			case l.Scope != lab.ScopeAll:
 			case l.Policy == "recorded":
-				g.Was = l.USD
+				g.Was, g.Own = l.USD, l.Values["depth"].Mean
 			case l.Policy == byGateway:
-				g.Played, g.Epochs, g.Would = l.Sessions, l.Epochs, l.USD
+				g.Played, g.Epochs, g.Would, g.Left = l.Sessions, l.Epochs, l.USD, l.Values["depth"].Mean
 			}
 		}
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -180,7 +181,7 @@ func writeReplay(w io.Writer, r *lab.ReplayReport, markdown bool, width int) {
 			estimate(l, "lost", 4), estimate(l, lab.MeasurePanel, 3), meanOf(l, lab.MeasureUser, 3), meanOf(l, "peak", 0))
 	}
 	flush()
-	term.Printf(w, "\nMoney at the prices of the table, prompts and recorded answers. Dearest: the session that costs most against itself untouched. Lost in use: the share of what was taken from the conversation that was not in the view at that moment. 'condense compare --replay --output json' has every session, epoch and request.\n")
+	term.Printf(w, "\nMoney at the prices of the table, prompts and recorded answers. Saved, cheaper: against the session untouched, even above the window. Dearest: the session that costs most against itself untouched. Lost in use: the share of what was taken from the conversation that was not in the view at that moment. 'condense compare --replay --output json' has every session, epoch and request.\n")
 }
 
 func percent(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(1, of))) }
@@ -214,9 +215,7 @@ func writeReplayCSV(w io.Writer, r *lab.ReplayReport) error {
 	for i := range r.Plays {
 		p := &r.Plays[i]
 		row := []string{p.Session, p.Source, p.Mode, p.Half, p.Policy, p.Tariff, number(&p.USD), number(&p.Untouched)}
-		for _, n := range []int{p.Requests, p.Sent, p.Read, p.Write, p.Peak, len(p.Epochs), p.Cut} {
-			row = append(row, strconv.Itoa(n))
-		}
+		row = append(row, plain.Each([]int{p.Requests, p.Sent, p.Read, p.Write, p.Peak, len(p.Epochs), p.Cut}, strconv.Itoa)...)
 		rows = append(rows, append(row, number(p.Had), number(p.User), strconv.Itoa(p.Repeats), strconv.Itoa(p.Gone), p.Error))
 	}
 	return c.WriteAll(rows)

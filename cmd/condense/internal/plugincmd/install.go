@@ -134,6 +134,9 @@ func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if _, err := config.AllowPlugin(s.Name, func() (string, error) { return s.Approves, nil }); err != nil {
+		return err
+	}
 	sandbox := ""
 	if config.IsModule(s.File()) {
 		asks, err := plugins.Asks(s.File())

@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 				Epochs: []live.Epoch{epoch, epoch, pays, epoch}, EpochCount: 4, Ingested: 1, Errors: map[string]int{"vendor_overloaded_error": 2},
 			},
 			"",
-			"condense: 46 requests, 1,500 tokens sent, 500 saved (25 %), without 200 that the agent recalled\ncondense: cache: 900 tokens read, 0 written; $3.21 instead of $4.21, without 2 requests to models of unknown price\n" +
+			"condense: 46 requests, 1,500 tokens sent, 500 saved (25 %), without 200 that the agent recalled\ncondense: cache: 900 tokens read, 0 written; $3.21 instead of $4.21 with a full window, without 2 requests to models of unknown price\n" +
 				"condense: history condensed 4 times (3 by smart, 1 by truncation): 48,100 to 27,000 tokens (window: the window was nearly full), 48,100 to 27,000 tokens (window), " +
 				"25,407 to 23,125 tokens (payback: it was to save more than it costs), …; 1 tool result shortened; 2 errors, see --log info\n" + toSee,
 		},
@@ -98,10 +98,15 @@ func TestReport(t *testing.T) {
 // Money names what it is compared with: the agent's own compaction, where its size is known.
 func TestReportNamesOwnCompaction(t *testing.T) {
 	s := live.Stats{Requests: 1, Cost: 1, Saved: .5}
-	for agent, want := range map[string]string{"claude": "$1.00 instead of $1.50 with its own compaction\n", "pi": "$1.00 instead of $1.50\n"} {
+	for agent, want := range map[string]string{"claude": "$1.00 instead of $1.50 with its own compaction\n", "pi": "$1.00 instead of $1.50 with a full window\n"} {
 		var out strings.Builder
 		if report(&out, s, "", agents.Find(agent)); !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %s", agent, out.String())
 		}
+	}
+	var out strings.Builder
+	dear := live.Stats{Requests: 1, Cost: 1, Saved: -.25, EpochCount: 3, Epochs: make([]live.Epoch, 3)}
+	if report(&out, dear, "", nil); !strings.Contains(out.String(), "$1.00 instead of $0.75 with a full window: the cache was rewritten 3 times\n") {
+		t.Errorf("%s", out.String())
 	}
 }

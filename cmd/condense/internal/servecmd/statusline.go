@@ -209,6 +209,9 @@ func (p *statusPlace) unnamed(all []*control.Conversation) bool {
 // statusOf is the status line of a conversation.
 func statusOf(c *control.Conversation, where string) string {
 	parts := []string{"condense " + filled(c)}
+	if c.Condensed && c.History > c.Size {
+		parts[0] += " for " + size.Short(c.History)
+	}
 	switch {
 	case c.Observed:
 		parts = append(parts, "only observed")
@@ -217,9 +220,9 @@ func statusOf(c *control.Conversation, where string) string {
 	case c.Order != nil && c.Order.Do == session.OrderUndo:
 		parts = append(parts, "undone with the next request")
 	case c.Refused.Lasting():
-		parts = append(parts, "NO ANSWER, "+c.Refused.Said())
+		parts = append(parts, "NO ANSWER, "+remedied(c.Refused, "see the agent's message"))
 	case c.Order == nil && !c.Paused && c.Failing.Lasting():
-		parts = append(parts, "CONDENSING FAILS, "+c.Failing.Said())
+		parts = append(parts, "CONDENSING FAILS, "+remedied(c.Failing, "compact in the agent, or begin a new session"))
 	case c.Order == nil && !c.Paused && c.Waits != "":
 		parts = append(parts, "condenses soon, waits for "+c.Waits)
 	case soon(c):
@@ -236,15 +239,20 @@ func statusOf(c *control.Conversation, where string) string {
 	if c.Undone {
 		parts = append(parts, "last condensation undone")
 	} else if last := lastEpoch(c, where); last != "" {
-		parts = append(parts, "last "+last)
+		parts = append(parts, fmt.Sprintf("condensed %d×, last %s", c.Epochs, last))
 	}
 	if c.Fallback != nil {
 		parts = append(parts, "IN PLACE OF ANOTHER, "+c.Fallback.Said())
 	}
-	if c.Priced && c.Saved >= .005 { // half a cent
-		parts = append(parts, "saved "+money(c))
+	if c.Money != "" {
+		parts = append(parts, c.Money)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// remedied is a failure with what to do about it.
+func remedied(f *session.Failing, otherwise string) string {
+	return f.Said() + " → " + cmp.Or(control.Advice(f.Status), otherwise)
 }
 
 // filled is the size of a conversation, with its window.

@@ -3,6 +3,7 @@ package servecmd
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/control"
@@ -20,17 +21,23 @@ func TestStatusOfAConversation(t *testing.T) {
 			c.Order = &session.Order{Do: session.OrderUndo, Waits: "the turn is not over"}
 		},
 		"condense 142k/200k 71% · undone with the next request": func(c *control.Conversation) { c.Order = &session.Order{Do: session.OrderUndo} },
-		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart; undo: condense live undo 3kq7n2xa · saved $0.84": func(c *control.Conversation) {
-			c.Size, c.Condensed, c.Priced, c.Saved = 52_104, true, true, .84
+		"condense 52k/200k 26% for 190k · condenses at 160k, in ~6 · condensed 3×, last 171k→52k by smart; undo: condense live undo 3kq7n2xa · saved $0.84 against its own compaction": func(c *control.Conversation) {
+			c.Size, c.History, c.Condensed, c.Epochs, c.Money = 52_104, 190_400, true, 3, "saved $0.84 against its own compaction"
 			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100}
 		},
-		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart, without 1,240 tokens of your words; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
-			c.Size, c.Condensed = 52_104, true
+		"condense 52k/200k 26% · condenses at 160k, in ~6 · condensed 1×, last 171k→52k by smart, without 1,240 tokens of your words; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
+			c.Size, c.Condensed, c.Epochs = 52_104, true, 1
 			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100, Lost: 1240}
 		},
-		"condense 52k/200k 26% · condenses at 160k, in ~6 · last 171k→52k by smart, 2 of 1,200 lines of files were replaced since; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
-			c.Size, c.Condensed = 52_104, true
+		"condense 52k/200k 26% · condenses at 160k, in ~6 · condensed 1×, last 171k→52k by smart, 2 of 1,200 lines of files were replaced since; undo: condense live undo 3kq7n2xa": func(c *control.Conversation) {
+			c.Size, c.Condensed, c.Epochs = 52_104, true, 1
 			c.LastEpoch = &control.LastEpoch{N: 1, Before: 171_300, After: 52_100, Truth: &epoch.Truth{Sentences: 40, Lines: 1200, Superseded: 2}}
+		},
+		"condense 142k/200k 71% · NO ANSWER, 3 times since 14:02: 401 invalid x-api-key → check the key": func(c *control.Conversation) {
+			c.Refused = &session.Failing{Count: 3, Since: time.Date(2026, 11, 29, 14, 2, 0, 0, time.Local), Why: "401 invalid x-api-key", Status: 401}
+		},
+		"condense 142k/200k 71% · CONDENSING FAILS, 2 times since 14:02: plugin ended → compact in the agent, or begin a new session": func(c *control.Conversation) {
+			c.Failing = &session.Failing{Count: 2, Since: time.Date(2026, 11, 29, 14, 2, 0, 0, time.Local), Why: "plugin ended"}
 		},
 		"condense 171k/1.0M 17% · last condensation undone": func(c *control.Conversation) {
 			c.Size, c.Window, c.DueAt, c.Undone = 171_300, 1_000_000, 0, true

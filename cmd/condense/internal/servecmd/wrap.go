@@ -282,8 +282,11 @@ func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 	}
 	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
 	cost := fmt.Sprintf("%s instead of %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost+s.Saved, 2))
-	if agent != nil && agent.After > 0 {
-		cost += " with its own compaction"
+	if s.Saved != 0 {
+		cost += " with " + agent.Basis()
+	}
+	if s.Saved < 0 && s.EpochCount > 0 {
+		cost += ": the cache was rewritten " + size.Plural(s.EpochCount, "time")
 	}
 	if s.Observe {
 		o := s.Observed

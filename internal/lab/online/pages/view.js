@@ -82,7 +82,7 @@ export function card(x, root, width, subs) {
     h("div", { class: drawn && beside ? "pair" : null },
       h("div", {},
         h(subs ? "h2" : "h3", { class: "title" }, x.sub ? h("span", { class: "tag" }, "sub-agent") : null, h("a", { href: link, "data-k": "open" + x.id }, lineOf(c))),
-        h("p", { class: "faint meta" }, [c.agent, c.model, when(c.last), n ? plural(n, "epoch") : "", recalls(e), e && n && e.cost_saved && !e.unpriced ? saved(e.cost_saved, e.observe) : ""].filter(Boolean).join(" · ")),
+        h("p", { class: "faint meta" }, [c.agent, c.model, when(c.last), n ? plural(n, "epoch") : "", recalls(e), c.money || (e && n && e.cost_saved && !e.unpriced ? saved(e.cost_saved, e.observe) : "")].filter(Boolean).join(" · ")),
         c.folder && !x.sub ? h("p", { class: "faint folder" }, c.folder) : null,
         bar(c, subs), c.next ? h("p", { class: "next" + (x.troubles?.length ? " bad" : "") }, nextOf(c)) : null),
       drawn),
