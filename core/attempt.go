@@ -60,6 +60,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	if res != nil {
 		att.Usage, att.Steps = plausible(res.Usage), res.Steps
 	}
+	_, chained := p.Provider.(*Chain)
 	fail := func(o Outcome, err error) (Attempt, *Result) {
 		att.Outcome, att.Reason, att.Err = o, reason(err), err
 		return att, nil
@@ -69,7 +70,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 		return fail(OutcomeSkipped, err)
 	case undeclared(err):
 		return fail(OutcomeRejected, err)
-	case err == nil && res != nil && len(res.State) > MaxState:
+	case err == nil && res != nil && len(res.State) > MaxState && !chained: // whose providers have a limit each
 		err = fmt.Errorf("a state of %s bytes, more than %s", size.Group(len(res.State)), size.Group(MaxState))
 		fallthrough
 	case err != nil:

@@ -186,6 +186,33 @@ func TestChainLater(t *testing.T) {
 	}
 }
 
+// The states of a nested chain's providers are limited one by one: together they may be more than one state.
+func TestNestedStates(t *testing.T) {
+	t.Parallel()
+	var given [2][]byte
+	inner, err := core.NewChain([]core.NamedProvider{
+		{Name: "a", Provider: leaving(10, make([]byte, core.MaxState), &given[0])},
+		{Name: "b", Provider: leaving(3, make([]byte, core.MaxState), &given[1])},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer, err := core.NewChain([]core.NamedProvider{{Name: "inner", Provider: inner}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := coretest.HalfRequest(coretest.Session())
+	req.Budget.Target, req.Budget.Limit = req.Tokens()/8, req.Tokens()
+	out, err := outer.Run(t.Context(), req)
+	if err != nil || out.Attempts[0].Err != nil {
+		t.Fatal(err, out.Attempts)
+	}
+	req.States = out.States
+	if _, err = outer.Run(t.Context(), req); err != nil || len(given[0]) != core.MaxState || len(given[1]) != core.MaxState {
+		t.Errorf("%v: %d and %d bytes came back", err, len(given[0]), len(given[1]))
+	}
+}
+
 // TestChainCached: the second provider is told of the cached prefix only as much as the first has left of it, and none can change the labels.
 func TestChainCached(t *testing.T) {
 	var given []int

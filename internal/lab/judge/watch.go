@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -232,6 +234,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	if enough {
 		return nil, errEnough
 	}
+	req = inUse(req)
 	c := call{messages: len(req.Messages), due: req.Tokens() > req.Budget.Target}
 	for i := range req.Messages {
 		c.bytes += core.ContentBytes(req.Messages[i].Parts...)
@@ -259,6 +262,22 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	}
 	w.calls, w.peak = append(w.calls, c), max(w.peak, peak)
 	return res, err
+}
+
+// inUse returns req with what requests in use have, drawn from its messages: a plugin cannot tell by it that it is judged.
+func inUse(req *core.Request) *core.Request {
+	own, h := *req, fnv.New64a()
+	for i := range req.Messages {
+		_, _ = h.Write([]byte(req.Messages[i].ID))
+	}
+	r := rand.New(rand.NewPCG(h.Sum64(), 1)) //nolint:gosec // the same in every run
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	own.API, own.Trigger = pick("", "anthropic", "openai", "responses"), core.Trigger(pick("automatic", "automatic", "manual", "overflow"))
+	own.Environment, own.Instructions = pick("", "Open files: main.go, main_test.go"), pick("", "", "Keep what is needed to go on.")
+	own.Conversation = fmt.Sprintf("%016x", r.Uint64())
+	own.Budget.Reserve = r.IntN(4) * own.Budget.Limit / 16
+	own.Budget.Window += own.Budget.Reserve
+	return &own
 }
 
 // broke reports whether the call ended without an answer, for no reason that a chain knows.

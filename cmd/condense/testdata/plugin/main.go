@@ -22,6 +22,8 @@ import (
 func main() {
 	if filepath.Base(os.Args[0]) == "keeper" { // it promises what it does not keep
 		strategy = strategy.Only(core.Hides | core.Rewrites | core.Inserts | core.AsksModels | core.KeepsWords)
+	} else if filepath.Base(os.Args[0]) == "rewriter" { // it hides, too
+		strategy = strategy.Only(core.Rewrites | core.AsksModels)
 	}
 	pluginsdk.Main(strategy)
 }
@@ -44,7 +46,7 @@ var strategy = registry.Define("keep_last",
 
 type config struct {
 	Last  int    `json:"last" was:"recent" doc:"Messages to keep at the end."`
-	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|tight|blanks|nothing|code|words|results|wait"`
+	Do    string `json:"do"   doc:"What to do instead." enum:"|panic|exit|fail|hang|forge|deaf|protected|empty|env|ask|tight|blanks|nothing|code|words|results|wait|looks|later"`
 	Model string `json:"model" doc:"The language model to ask."`
 	Mark  mark   `json:"mark" doc:"What stands for messages that are left out."`
 
@@ -167,6 +169,14 @@ func (c *config) condense(_ context.Context, req *core.Request) (*core.Result, e
 			}
 			return p
 		})
+	case "looks": // whether anything says that it is in use
+		if req.API+req.Environment+req.Instructions+req.Conversation == "" && req.Budget.Reserve == 0 {
+			kept = rewrite(req.Messages, func(_ core.Message, p core.Part) core.Part { return headOf(p) })
+		} else {
+			kept = nil
+		}
+	case "later":
+		return &core.Result{Messages: req.Messages, Later: "a task is half done"}, nil
 	case "results":
 		kept = rewrite(req.Messages, func(_ core.Message, p core.Part) core.Part { return headOf(p) })
 	case "empty":
