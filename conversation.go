@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/internal/value/ledger"
 	"github.com/condensehq/condense/tokens"
@@ -223,10 +224,7 @@ func fromDir(dir, path string) string {
 // the file path, which must not exist and is written whole or not at all. It reports
 // whether there was anything to write.
 func (c *Conversation) writeOriginals(path string, e *core.Edit) (bool, error) {
-	touched := make(map[string]bool, len(e.Hide)+len(e.Rewrite))
-	for _, id := range e.Hide {
-		touched[id] = true
-	}
+	touched := plain.Set(e.Hide)
 	for i := range e.Rewrite {
 		touched[e.Rewrite[i].ID] = true
 	}
@@ -279,10 +277,7 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 	})
 	return func(ids ...string) (out []core.Message, _ error) {
 		all, err := known()
-		named := map[string]bool{}
-		for _, id := range ids {
-			named[id] = true
-		}
+		named := plain.Set(ids)
 		for _, m := range all {
 			if len(ids) == 0 {
 				m.Parts = nil

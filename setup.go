@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/tokens"
@@ -56,12 +57,8 @@ func (h *Host) newSetup(ctx context.Context, c *config.Config) (*setup, error) {
 		providers: map[string]*opened{},
 	}
 	keys := []turnKey{{}}
-	for _, p := range c.Profiles() {
-		keys = append(keys, turnKey{profile: p})
-	}
-	for _, m := range c.Modes() {
-		keys = append(keys, turnKey{mode: m})
-	}
+	keys = append(keys, plain.Each(c.Profiles(), func(p string) turnKey { return turnKey{profile: p} })...)
+	keys = append(keys, plain.Each(c.Modes(), func(m string) turnKey { return turnKey{mode: m} })...)
 	var errs []error
 	seen := map[string]bool{} // profiles share providers, and their errors
 	for _, k := range keys {

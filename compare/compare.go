@@ -126,9 +126,7 @@ func reportOf(all *lab.Report, err error) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Partial: all.Partial, all: all}
-	for _, w := range all.Warnings {
-		r.Warnings = append(r.Warnings, w.Text)
-	}
+	r.Warnings = append(r.Warnings, plain.Each(all.Warnings, func(w lab.Warning) string { return w.Text })...)
 	return r, err
 }
 
@@ -212,8 +210,5 @@ func Find(paths ...string) ([]Item, error) {
 func Demo() []Item { return itemsOf(lab.Demo()) }
 
 func itemsOf(all []lab.Item) (items []Item) {
-	for _, it := range all {
-		items = append(items, Item(it))
-	}
-	return items
+	return plain.Each(all, func(it lab.Item) Item { return Item(it) })
 }

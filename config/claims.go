@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -49,10 +50,7 @@ func (b *builder) claimsOf(c *checker) (declared, gateway []Claim) {
 	serve, _ := c.values[string(inServe)].(map[string]any)
 	under, _ := before[string(inServe)].(map[string]any)
 	serveClaims(inServe, tree.Path{string(inServe)}, serve, under, add)
-	known := map[string]bool{}
-	for _, part := range slices.Concat(declared, parts) {
-		known[part.path.ID()] = true
-	}
+	known := plain.Set(plain.Each(slices.Concat(declared, parts), func(part Claim) string { return part.path.ID() }))
 	b.tunes(atTop, nil, c.values, before, func(p tree.Path) {
 		if !known[p.ID()] {
 			add(p, "", "changes when, how far and how a gateway condenses your conversations")

@@ -419,11 +419,7 @@ func (v *validator) faulty(p tree.Path) bool {
 }
 
 func setOf(names ...string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
+	return plain.Set(names)
 }
 
 // minWindow is the size in tokens below which a window is probably a mistake.

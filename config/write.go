@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/tree"
 )
 
@@ -85,9 +86,7 @@ func yamlNode(v any) *yaml.Node {
 		return out
 	case []any:
 		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, item := range v {
-			out.Content = append(out.Content, yamlNode(item))
-		}
+		out.Content = append(out.Content, plain.Each(v, yamlNode)...)
 		return out
 	case string:
 		return textNode(v)

@@ -50,6 +50,10 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	for work.Cached.Messages = 0; work.Cached.Messages < warm && state.Messages[work.Cached.Messages].Equal(req.Messages[work.Cached.Messages]); {
 		work.Cached.Messages++
 	}
+	for i := range work.Messages {
+		work.Budget.Target += signed(req.Counter, work.Messages[i].Parts)
+	}
+	work.Budget.Target = min(work.Budget.Target, req.Budget.Limit)
 	start := c.opts.Now()
 	res, err := c.ask(ctx, p, work.Clone())
 	att := Attempt{Provider: p.Name, Duration: c.opts.Now().Sub(start), TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter}
@@ -101,8 +105,8 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 			att.Reason = "already on target"
 		}
 		return att, nil
-	// The provider cannot know of the frames.
-	case req.Trigger != TriggerIngest && tokens > max(req.Budget.Target, min(req.Budget.Target+added, req.Budget.Limit)):
+	// No provider can do without the frames.
+	case req.Trigger != TriggerIngest && tokens > max(work.Budget.Target, min(work.Budget.Target+added, req.Budget.Limit)):
 		att.Outcome = OutcomeInsufficient
 		att.Reason = fmt.Sprintf("%s above the target of %s", size.Plural(tokens-req.Budget.Target, "token"), size.Group(req.Budget.Target))
 	default:

@@ -5,7 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Cut shortens the messages of one tool group to room tokens and returns them with their tokens. The largest pieces
@@ -265,14 +266,7 @@ func (p *pieces) cutText(s string, n, size int) string {
 
 // ends returns the first and last bytes of s, keep in all, without splitting a rune.
 func ends(s string, keep int) (head, tail string) {
-	i, j := keep-keep/2, len(s)-keep/2
-	for i > 0 && !utf8.RuneStart(s[i]) {
-		i--
-	}
-	for j < len(s) && !utf8.RuneStart(s[j]) {
-		j++
-	}
-	return s[:i], s[j:]
+	return s[:plain.Back(s, keep-keep/2)], s[plain.On(s, len(s)-keep/2):]
 }
 
 // cutArgs shortens the arguments of a call. They remain a JSON object, as the vendors' APIs

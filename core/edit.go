@@ -3,6 +3,8 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Edit records the changes of a condensation by message ID. It does not name unchanged messages, so it is small;
@@ -73,9 +75,7 @@ func Diff(before, after []Message) Edit {
 		if i > 0 {
 			anchor = before[i-1].ID
 		}
-		for _, m := range pending {
-			e.Insert = append(e.Insert, Insert{After: anchor, Message: m})
-		}
+		e.Insert = append(e.Insert, plain.Each(pending, func(m Message) Insert { return Insert{After: anchor, Message: m} })...)
 		pending = nil
 	}
 	for i := range after {
@@ -109,10 +109,7 @@ func Diff(before, after []Message) Edit {
 // inserts one that does. Neither messages nor e is modified; a message that
 // e rewrites loses its Source and Tokens, which describe its former parts.
 func (e Edit) Apply(messages []Message) ([]Message, error) {
-	known := make(map[string]bool, len(messages))
-	for i := range messages {
-		known[messages[i].ID] = true
-	}
+	known := plain.Set(plain.Each(messages, func(x Message) string { return x.ID }))
 	hide := make(map[string]bool, len(e.Hide))
 	for _, id := range e.Hide {
 		if !known[id] {

@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A FixedGroup is a tool group with the part of it that cannot be removed.
@@ -201,10 +203,7 @@ func KeepRequest(req *Request, messages []Message) []Message {
 	if len(asked) == 0 {
 		return messages
 	}
-	at := make(map[string]int, len(messages))
-	for i := range messages {
-		at[messages[i].ID] = i
-	}
+	at := plain.Index(messages, func(x Message) string { return x.ID })
 	newest, out, next := asked[len(asked)-1], slices.Clone(messages), len(messages)
 	for _, g := range slices.Backward(FixedGroups(req)) {
 		if g.End <= asked[0] {
@@ -255,7 +254,7 @@ func withResults(parts, other []Part) []Part {
 // FromUser reports whether the user typed or showed something in m: it does not only hold tool results, and what the agent's
 // program put there.
 func (r *Request) FromUser(m *Message) bool {
-	return asks(m) && (r.Typed == nil || len(r.Typed(m)) > 0 || slices.ContainsFunc(m.Parts, isMedia))
+	return asks(m) && (r.Typed == nil && !m.Program || r.Typed != nil && len(r.Typed(m)) > 0 || slices.ContainsFunc(m.Parts, isMedia))
 }
 
 // asks reports whether m holds content of the user, not only tool results.

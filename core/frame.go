@@ -25,16 +25,18 @@ func Frame(provider string) string { return frameStart + Label(provider) + frame
 
 // Framed reports whether text begins with a line that [Frame] wrote.
 func Framed(text string) bool {
-	_, ok := cutFrame(text)
+	_, ok := CutFrame(text)
 	return ok
 }
 
-// cutFrame returns text without the frame that it begins with.
-func cutFrame(text string) (rest string, ok bool) {
-	text = strings.TrimLeft(text, " \t\r\n")
-	line, rest, _ := strings.Cut(text, "\n")
+// CutFrame returns text without the frame that it begins with, and text if it begins with none.
+func CutFrame(text string) (rest string, ok bool) {
+	line, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
 	line = strings.TrimRight(line, " \t\r")
-	return rest, strings.HasPrefix(line, frameStart) && strings.HasSuffix(line, frameEnd)
+	if !strings.HasPrefix(line, frameStart) || !strings.HasSuffix(line, frameEnd) {
+		return text, false
+	}
+	return rest, true
 }
 
 // A Framer is a provider whose texts show by themselves that neither the user nor a tool wrote them, in words that
@@ -58,7 +60,7 @@ func framed(by *NamedProvider, req *Request, res *Result) (*Result, int) {
 	f, find := framer{line: Frame(by.Name) + "\n", req: req}, finder(req.Messages)
 	for i := range out.Messages {
 		m := &out.Messages[i]
-		if j := find(m.ID); m.ID == "" {
+		if j := find(m.ID); m.ID == "" || j >= 0 && req.Messages[j].Kind != KindOriginal && !EqualParts(m.Parts, req.Messages[j].Parts) {
 			m.Parts = f.texts(m.Parts, func(t string) bool { return !blank(t) })
 		} else if j >= 0 && !EqualParts(m.Parts, req.Messages[j].Parts) {
 			f.rewritten(m, &req.Messages[j])
@@ -67,15 +69,30 @@ func framed(by *NamedProvider, req *Request, res *Result) (*Result, int) {
 	return &out, f.count * req.Counter.Count(Text(f.line))
 }
 
+// signed returns the tokens of the frames on parts: no provider can do without them.
+func signed(c Counter, parts []Part) (n int) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case Text:
+			if rest, ok := CutFrame(string(p)); ok {
+				n += c.Count(p[:len(p)-len(rest)])
+			}
+		case ToolResult:
+			n += signed(c, p.Content)
+		default:
+		}
+	}
+	return n
+}
+
 // texts returns parts with a frame on the texts that foreign reports.
 func (f *framer) texts(parts []Part, foreign func(string) bool) []Part {
 	out := slices.Clone(parts)
 	for i, p := range out {
 		if t, ok := p.(Text); ok && foreign(string(t)) {
-			rest, signed := cutFrame(string(t))
+			rest, signed := CutFrame(string(t))
 			if !signed {
 				f.count++
-				rest = string(t)
 			}
 			out[i] = Text(f.line + rest)
 		}
@@ -107,8 +124,11 @@ func (f *framer) rewritten(m, o *Message) {
 
 // foreign returns a function that reports whether a text has a line that is in none of the texts of before, whole or as
 // pieces with marks between them, and that is no mark: see [Shortens]. A line in brackets that has only words of marks is one, too. The
-// texts come in order.
+// texts come in order. Where a provider has signed one before, all are foreign.
 func (f *framer) foreign(before []Part) func(string) bool {
+	if slices.ContainsFunc(before, func(p Part) bool { t, _ := p.(Text); return Framed(string(t)) }) {
+		return func(text string) bool { return !blank(text) }
+	}
 	all := joinTexts(before, nil)
 	lines := map[string]bool{"": true}
 	for line := range strings.Lines(all) {

@@ -38,7 +38,7 @@ type Message struct {
 	Role  Role
 	Kind  Kind
 	Parts []Part
-	// Program is set for a message of the user that the agent's program wrote, if the source records that.
+	// Program is set for a message of the user that the agent's program wrote, if the source records that, or the host of a plugin knows it.
 	Program bool
 	// Time is when the message was written; zero if unknown.
 	Time time.Time

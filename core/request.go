@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Trigger is the reason for a condensation.
@@ -68,7 +70,7 @@ type Request struct {
 	// NoRecall says that the agent cannot recall hidden or rewritten content by a handle: providers write no handles.
 	NoRecall bool
 	// Typed returns the texts in a message of the user that the user typed, in order, without those that the agent's
-	// program put there; if it is nil, the user typed all of them. It is not known in a plugin.
+	// program put there; if it is nil, as in a plugin, the user typed all of those that are not a [Message.Program]'s.
 	Typed func(m *Message) []string
 	// Hidden returns messages that earlier condensations hid or rewrote, as they were, by ID; without IDs all, without parts. Nil: unknown.
 	// Their IDs cannot stand in a result: put a text that is worth reading again into a new message.
@@ -207,11 +209,7 @@ func CountEach(c Counter, contents ...[]Part) []int {
 	if c, ok := c.(BatchCounter); ok {
 		return c.CountEach(contents...)
 	}
-	counts := make([]int, len(contents))
-	for i, parts := range contents {
-		counts[i] = c.Count(parts...)
-	}
-	return counts
+	return plain.Each(contents, func(parts []Part) int { return c.Count(parts...) })
 }
 
 // MessageTokens returns the size of m by c, including framing.

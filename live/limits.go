@@ -72,9 +72,7 @@ func (p *profiles) resolve(c *config.Config, k profileKey, log *slog.Logger) (*r
 		return nil, err
 	}
 	r := &resolved{Resolved: values}
-	for i := range values.Chain {
-		r.learned.Names = append(r.learned.Names, values.Chain[i].Name)
-	}
+	r.learned.Names = plain.Each(values.Chain, func(x config.Provider) string { return x.Name })
 	r.learned.Waits = len(values.Chain) > 0 && values.Chain[0].Plugin != "" && !config.IsModule(values.Chain[0].Plugin)
 	r.client = r.asksClient()
 	p.all[k] = r

@@ -262,9 +262,7 @@ func explain(err error, raw json.RawMessage, config any, gone map[string]string)
 			return fmt.Errorf("there is no setting %q any more: %s", name, now)
 		}
 		if !ok { // it is a duplicate, or the rest cannot be read
-			for _, s := range describe(config) {
-				names = append(names, s.Name)
-			}
+			names = append(names, plain.Each(describe(config), func(s Setting) string { return s.Name })...)
 		}
 		if len(names) == 0 {
 			return fmt.Errorf("%sunknown setting %q; there are none", where, name)

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf16"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // The names of the encodings.
@@ -67,20 +69,16 @@ type counts func(s string) int
 func (c counts) count(s string) int { return c(s) }
 
 func (c counts) prefix(s string, n int) int {
-	return nextRune(s, sort.Search(len(s)+1, func(i int) bool { return c(s[:nextRune(s, i)]) > n })-1)
+	return plain.On(s, sort.Search(len(s)+1, func(i int) bool { return c(s[:plain.On(s, i)]) > n })-1)
 }
 
 func (c counts) suffix(s string, n int) int {
-	return nextRune(s, sort.Search(len(s), func(i int) bool { return c(s[nextRune(s, i):]) <= n }))
+	return plain.On(s, sort.Search(len(s), func(i int) bool { return c(s[plain.On(s, i):]) <= n }))
 }
 
 // Names returns the names that [Open] accepts, the default first.
 func Names() []string {
-	names := make([]string, len(encodings))
-	for i, e := range encodings {
-		names[i] = e.name
-	}
-	return names
+	return plain.Each(encodings, func(e named) string { return e.name })
 }
 
 // Open returns the encoding with that name. The error for an unknown name lists the names.

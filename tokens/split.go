@@ -4,6 +4,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A splitter returns the end of the piece of s that begins at p, p < len(s). Tokens never
@@ -239,7 +241,7 @@ func (w *worker) suffix(s string, n int) int {
 	p := 0
 	if len(s)/w.vocabulary.longest > n {
 		// This much certainly has more than n tokens.
-		p = nextRune(s, len(s)-(n+1)*w.vocabulary.longest)
+		p = plain.On(s, len(s)-(n+1)*w.vocabulary.longest)
 	}
 	total, e := w.count(s[p:]), p
 	for total > n {
@@ -258,7 +260,7 @@ func (w *worker) suffix(s string, n int) int {
 // cutBefore is like cutAfter from the end: it returns how many bytes to leave.
 func (w *worker) cutBefore(piece string, n int) int {
 	from := max(0, len(piece)-(n+1)*w.vocabulary.longest, len(piece)-maxPiece)
-	piece = piece[nextRune(piece, from):]
+	piece = piece[plain.On(piece, from):]
 	w.merger.merge(w.vocabulary, piece)
 	starts := w.merger.starts
 	for i := max(0, len(starts)-n); i < len(starts); i++ {
@@ -267,14 +269,6 @@ func (w *worker) cutBefore(piece string, n int) int {
 		}
 	}
 	return 0
-}
-
-// nextRune returns the offset of the first character of s that starts at i or later; 0 for 0, whatever is there.
-func nextRune(s string, i int) int {
-	for 0 < i && i < len(s) && !utf8.RuneStart(s[i]) {
-		i++
-	}
-	return i
 }
 
 // A class is a set of properties of a character that the splitters use. Every character has

@@ -24,6 +24,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -127,9 +128,7 @@ func documentOf(f *codec.File, format string) *Document {
 		Format: format, Origin: f.Origin, Journal: f.Journal, System: f.System, Tools: f.Tools,
 		Model: f.Model, MaxOutput: f.MaxOutput, counts: f.Counts, envelope: f.Envelope,
 	}
-	for _, w := range f.Warnings {
-		d.Warnings = append(d.Warnings, Warning(w))
-	}
+	d.Warnings = append(d.Warnings, plain.Each(f.Warnings, func(w codec.Warning) Warning { return Warning(w) })...)
 	return d
 }
 
@@ -277,10 +276,7 @@ func (d *Document) WriteWith(w io.Writer, opts *WriteOptions) ([]Warning, error)
 		return nil, fmt.Errorf("write %s: %w", c.Name, err)
 	}
 	_, err = out.WriteTo(w)
-	var warnings []Warning
-	for _, w := range out.Warnings {
-		warnings = append(warnings, Warning(w))
-	}
+	warnings := plain.Each(out.Warnings, func(w codec.Warning) Warning { return Warning(w) })
 	return warnings, err
 }
 

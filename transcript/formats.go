@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/openai"
 	"github.com/condensehq/condense/internal/codec/responses"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/aider"
 	"github.com/condensehq/condense/transcript/internal/claudecode"
@@ -62,11 +63,7 @@ type Format struct {
 
 // Formats returns the formats in the order of detection.
 func Formats() []Format {
-	out := make([]Format, len(codecs))
-	for i, c := range codecs {
-		out[i] = Format{c.Name, c.Doc, c.Write == nil}
-	}
-	return out
+	return plain.Each(codecs, func(c codec.Codec) Format { return Format{c.Name, c.Doc, c.Write == nil} })
 }
 
 // Detect returns the name of the format of data, which may be compressed. The error describes
@@ -108,10 +105,7 @@ func byName(name string) (*codec.Codec, error) {
 }
 
 func names() string {
-	all := make([]string, len(codecs))
-	for i, c := range codecs {
-		all[i] = c.Name
-	}
+	all := plain.Each(codecs, func(c codec.Codec) string { return c.Name })
 	return strings.Join(all, ", ")
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // System returns a message of a system, without an ID.
@@ -39,9 +40,7 @@ func Call(id string) core.ToolCall {
 // Result returns the result of the call, with one text part for each text.
 func Result(id string, texts ...string) core.ToolResult {
 	r := core.ToolResult{CallID: id}
-	for _, s := range texts {
-		r.Content = append(r.Content, core.Text(s))
-	}
+	r.Content = append(r.Content, plain.Each(texts, func(s string) core.Part { return core.Text(s) })...)
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An examiner makes the calls of one case and records faults of the results.
@@ -158,11 +159,7 @@ func sameMessages(was, is []core.Message) error {
 }
 
 func cloneMessages(messages []core.Message) []core.Message {
-	c := make([]core.Message, len(messages))
-	for i := range messages {
-		c[i] = messages[i].Clone()
-	}
-	return c
+	return plain.Each(messages, func(x core.Message) core.Message { return x.Clone() })
 }
 
 const (
@@ -252,10 +249,7 @@ type Report struct {
 // Err returns all failures, joined, and why cases were left out; nil if the provider
 // passed every case.
 func (r *Report) Err() error {
-	var errs []error
-	for i := range r.Verdicts {
-		errs = append(errs, r.Verdicts[i].Err)
-	}
+	errs := plain.Each(r.Verdicts, func(x Verdict) error { return x.Err })
 	return errors.Join(append(errs, r.Stopped)...)
 }
 

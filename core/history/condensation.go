@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Condensation is a record of how a conversation was shortened.
@@ -172,9 +173,7 @@ func (j *Journal) apply(c Condensation) {
 		n.rewrites = append(n.rewrites, &rewrite{by: a, parts: r.Parts, epoch: -1})
 		a.rewrites = append(a.rewrites, n)
 	}
-	for _, id := range c.Edit.Hide {
-		a.hides = append(a.hides, hiding{node: j.nodes[id]})
-	}
+	a.hides = append(a.hides, plain.Each(c.Edit.Hide, func(id string) hiding { return hiding{node: j.nodes[id]} })...)
 	j.assign(a)
 }
 
@@ -221,9 +220,7 @@ func (j *Journal) assignNamed(a *applied) {
 			continue
 		}
 		h.substitute = all[0]
-		for _, n := range all[1:] {
-			more = append(more, hiding{h.node, n})
-		}
+		more = append(more, plain.Each(all[1:], func(n *node) hiding { return hiding{h.node, n} })...)
 	}
 	a.hides = append(a.hides, more...)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Undo undoes the condensation id permanently: messages that it inserted leave the view, and
@@ -268,10 +269,7 @@ func (r *restorer) inserts(c int, inserts []core.Insert) []core.Insert {
 	if len(inserts) == 0 {
 		return nil
 	}
-	places := make([]int, len(inserts))
-	for i := range inserts {
-		places[i] = r.at[inserts[i].Message.ID]
-	}
+	places := plain.Each(inserts, func(x core.Insert) int { return r.at[x.Message.ID] })
 	slices.Sort(places)
 	out := make([]core.Insert, len(places))
 	passed, after := 0, "" // the state at the places before

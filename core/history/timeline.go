@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Entry is a message of the timeline and its state.
@@ -44,9 +45,7 @@ func (j *Journal) Timeline() []Entry {
 		if n.by != nil {
 			e.InsertedBy = n.by.ID
 		}
-		for _, c := range hiders[n] {
-			e.HiddenBy = append(e.HiddenBy, c.by.ID)
-		}
+		e.HiddenBy = append(e.HiddenBy, plain.Each(hiders[n], func(c cover) string { return c.by.ID })...)
 		e.HiddenBy = slices.Compact(e.HiddenBy)
 		entries = append(entries, e)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -124,20 +125,14 @@ func Messages(turns []Turn) []Turn {
 
 // resultParts returns results as parts.
 func resultParts(results []core.ToolResult) []core.Part {
-	parts := make([]core.Part, len(results))
-	for i, r := range results {
-		parts[i] = r
-	}
-	return parts
+	return plain.Each(results, func(r core.ToolResult) core.Part { return r })
 }
 
 // EncodeAnthropic returns a conversation as Anthropic's API takes it: the system prompt and
 // the messages.
 func EncodeAnthropic(in *Input) (system string, messages []json.RawMessage) {
 	turns, system := Anthropic.Turns(in)
-	for _, t := range Messages(turns) {
-		messages = append(messages, AnthropicMessage(t.Role, t.Parts))
-	}
+	messages = append(messages, plain.Each(Messages(turns), func(t Turn) json.RawMessage { return AnthropicMessage(t.Role, t.Parts) })...)
 	return system, messages
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -234,9 +235,7 @@ func Note(kind string) string { return fmt.Sprintf("[content of kind %q is not s
 func (c *converter) put(role core.Role, p core.Part) {
 	t := c.open(role)
 	if role == core.RoleAssistant {
-		for _, h := range c.held {
-			t.Parts = append(t.Parts, h.part)
-		}
+		t.Parts = append(t.Parts, plain.Each(c.held, func(h held) core.Part { return h.part })...)
 		c.held = nil
 	}
 	c.dropHeld()

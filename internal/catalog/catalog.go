@@ -355,9 +355,7 @@ var cachingRows = sync.OnceValue(func() []cachingRow {
 			}
 			rows[i].Lifetime = d
 		}
-		for _, m := range r.Match {
-			rows[i].rules = append(rows[i].rules, rule{m[0], m[1:]})
-		}
+		rows[i].rules = append(rows[i].rules, plain.Each(r.Match, func(m string) rule { return rule{m[0], m[1:]} })...)
 	}
 	return rows
 })
@@ -410,9 +408,7 @@ var tokenRows = sync.OnceValue(func() []tokenRow {
 	rows := make([]tokenRow, len(file.Rows))
 	for i, r := range file.Rows {
 		rows[i].tokens = r.Tokens
-		for _, m := range r.Match {
-			rows[i].rules = append(rows[i].rules, rule{m[0], m[1:]})
-		}
+		rows[i].rules = append(rows[i].rules, plain.Each(r.Match, func(m string) rule { return rule{m[0], m[1:]} })...)
 	}
 	return rows
 })

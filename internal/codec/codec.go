@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Codec reads and writes one file format.
@@ -172,9 +173,7 @@ func stampOf(j *history.Journal) stamp {
 	if len(messages) > 0 {
 		s.Last = messages[len(messages)-1].ID
 	}
-	for _, c := range j.Condensations() {
-		s.Condensations = append(s.Condensations, c.ID)
-	}
+	s.Condensations = append(s.Condensations, plain.Each(j.Condensations(), func(c history.Condensation) string { return c.ID })...)
 	return s
 }
 

@@ -120,10 +120,7 @@ func follows(w []word, rest []string) bool {
 func phrases(list string) map[string][][]string {
 	out := map[string][][]string{}
 	for p := range strings.FieldsSeq(list) {
-		var w []string
-		for _, x := range wordsOf(strings.ReplaceAll(p, "_", " ")) {
-			w = append(w, x.text)
-		}
+		w := plain.Each(wordsOf(strings.ReplaceAll(p, "_", " ")), func(x word) string { return x.text })
 		out[w[0]] = append(out[w[0]], w[1:])
 	}
 	return out

@@ -204,11 +204,7 @@ func filesIn(m *core.Message, parts []Part) []string {
 var mentionForm = plain.Pattern(`(?m)^[ \t]*<file_content path="([^"\n]+)">`)
 
 func mentioned(text string) []string {
-	var names []string
-	for _, m := range mentionForm().FindAllStringSubmatch(text, -1) {
-		names = append(names, m[1])
-	}
-	return names
+	return plain.Each(mentionForm().FindAllStringSubmatch(text, -1), func(m []string) string { return m[1] })
 }
 
 // filesOf returns the files that a call reads.

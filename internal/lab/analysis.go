@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/tokens"
 )
@@ -110,10 +111,7 @@ func (a *analysis) estimate(rows []*Row, value func(*Row) (float64, bool)) (Esti
 	if !a.ByFolder {
 		return a.sampler.estimate(v)
 	}
-	folders := make([]string, len(sessions))
-	for i, name := range sessions {
-		folders[i] = folderOf(name)
-	}
+	folders := plain.Each(sessions, folderOf)
 	return a.sampler.clustered(v, folders)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -79,9 +80,7 @@ func (b Budget) tasks(s *score.Session, cuts []score.Cut, c core.Counter) []task
 	name := b.String()
 	switch {
 	case b.Results:
-		for _, cut := range score.ResultCuts(s) {
-			out = append(out, task{name, cut, cut.Tokens / 2})
-		}
+		out = append(out, plain.Each(score.ResultCuts(s), func(cut score.Cut) task { return task{name, cut, cut.Tokens / 2} })...)
 	case b.Window > 0:
 		if cut, room, ok := firstDue(s, b.Window, c); ok {
 			out = append(out, task{name, cut, room})

@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Canary counts, after every round, the surviving canaries of one type in one session: see package canary. Index 0
@@ -114,10 +115,7 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 // lines exchanged.
 func (w *sessionWork) plantAndRun(ctx context.Context, name string, s *Strategy, b Budget) ([]Canary, error) {
 	rounds := w.run.opts.canaryRounds()
-	sum := make([]Canary, len(canary.Types))
-	for i, t := range canary.Types {
-		sum[i] = Canary{Budget: b.String(), Format: w.fileFormat(), Type: t}
-	}
+	sum := plain.Each(canary.Types, func(t canary.Type) Canary { return Canary{Budget: b.String(), Format: w.fileFormat(), Type: t} })
 	window := windowFor(w.session, b, rounds)
 	for _, swap := range []bool{false, true} {
 		messages, planted := canary.Plant(w.set, w.session.Messages, w.session.ID, window, w.run.opts.Seed, swap)

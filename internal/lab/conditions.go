@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -26,9 +27,7 @@ var measureAliases = map[string]string{"recall": MeasurePanel, "needed": Measure
 // ParseConditions reads conditions separated by commas, such as "recall<-0.03,size>0.05".
 func ParseConditions(s string) ([]Condition, error) {
 	names := slices.Sorted(maps.Keys(measureAliases))
-	for _, m := range Measures() {
-		names = append(names, m.Name)
-	}
+	names = append(names, plain.Each(Measures(), func(m Measure) string { return m.Name })...)
 	var out []Condition
 	for text := range strings.SplitSeq(s, ",") {
 		text = strings.TrimSpace(text)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Detail shows one row message by message, and so where its numbers come from. It contains the text
@@ -160,10 +161,7 @@ func (b *trial) examine(ctx context.Context, s *Strategy, row *Row) (*Detail, er
 // align returns the messages of the prefix with their states, and the new ones in their places.
 func (b *trial) align(view []core.Message) []DetailMessage {
 	prefix := b.task.cut.Prefix()
-	at := make(map[string]int, len(prefix))
-	for i := range prefix {
-		at[prefix[i].ID] = i
-	}
+	at := plain.Index(prefix, func(x core.Message) string { return x.ID })
 	var out []DetailMessage
 	next := 0
 	hide := func(until int) {

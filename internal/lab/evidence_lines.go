@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -52,9 +53,7 @@ func (a *analysis) evidenceLines() []EvidenceLine {
 		for _, s := range a.compared() {
 			of := rows[key{s, b}]
 			lines := []EvidenceLine{{}, {Role: core.RoleUser}, {Role: core.RoleAssistant}, {Role: core.RoleTool}}
-			for _, ability := range abilities {
-				lines = append(lines, EvidenceLine{Ability: ability})
-			}
+			lines = append(lines, plain.Each(abilities, func(ability string) EvidenceLine { return EvidenceLine{Ability: ability} })...)
 			for i, l := range lines {
 				l.Strategy, l.Budget = s, b
 				if i == 0 {

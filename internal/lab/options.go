@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -175,10 +176,7 @@ func (s *Strategy) chain(list []core.NamedProvider, round int, now func() time.T
 
 // checkStrategies returns an error for the first invalid strategy.
 func checkStrategies(strategies []Strategy) error {
-	seen := map[string]bool{}
-	for _, b := range bounds {
-		seen[b.Name] = true
-	}
+	seen := plain.Set(plain.Each(bounds, func(b StrategyInfo) string { return b.Name }))
 	for i := range strategies {
 		s := &strategies[i]
 		switch {

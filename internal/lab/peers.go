@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -58,10 +59,7 @@ func Peers(ctx context.Context, path string) ([]Peer, []Strategy, func() error, 
 	var out []Strategy
 	var opened []external
 	closeAll := func() error {
-		var errs []error
-		for _, e := range opened {
-			errs = append(errs, e.close())
-		}
+		errs := plain.Each(opened, func(e external) error { return e.close() })
 		return errors.Join(errs...)
 	}
 	for i := range list.Peers {

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -141,10 +142,7 @@ func readJournal(d *transcript.Document, s *score.Session) {
 		}
 		s.Origins = append(s.Origins, o)
 	}
-	at := map[string]int{}
-	for i := range s.Messages {
-		at[s.Messages[i].ID] = i
-	}
+	at := plain.Index(s.Messages, func(x core.Message) string { return x.ID })
 	done := map[string]bool{}
 	for _, c := range d.Journal.Condensations() {
 		done[c.ID] = true

@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/tokens"
@@ -90,9 +91,7 @@ func newInterviews(strategies []Strategy, opts *ReaderOptions) (*interviews, err
 	for _, k := range questionKinds {
 		v.report.Kinds = append(v.report.Kinds, k.Name)
 	}
-	for _, b := range r.opts.Budgets {
-		v.report.Budgets = append(v.report.Budgets, b.String())
-	}
+	v.report.Budgets = append(v.report.Budgets, plain.Each(r.opts.Budgets, func(b Budget) string { return b.String() })...)
 	return v, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -117,9 +118,7 @@ func (r *ReaderReport) Share(budget, strategy, kind string) (share float64, aske
 func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
 	names, recalls := r.arms(budget)
 	heads = []string{"strategy", ">tokens", ">answered"}
-	for _, k := range r.Kinds {
-		heads = append(heads, ">"+k)
-	}
+	heads = append(heads, plain.Each(r.Kinds, func(k string) string { return ">" + k })...)
 	if heads = append(heads, ">wrong", ">could go on"); recalls {
 		heads = append(heads, ">recalled", ">in vain")
 	}
@@ -137,9 +136,7 @@ func (r *ReaderReport) Table(budget string) (heads []string, rows [][]any) {
 			}
 		}
 		row := []any{name, tokens / n, r.Answered(budget, name, "")}
-		for _, k := range r.Kinds {
-			row = append(row, r.Answered(budget, name, k))
-		}
+		row = append(row, plain.Each(r.Kinds, func(k string) any { return r.Answered(budget, name, k) })...)
 		row = append(row, wrong, fmt.Sprintf("yes %d, partly %d of %d", goOn["yes"], goOn["partly"], n))
 		if recalls && strings.HasSuffix(name, withRecall) {
 			row = append(row, back.Tokens/n, fmt.Sprintf("%d of %d", back.Vain, back.Calls))
@@ -187,10 +184,7 @@ func (r *ReaderReport) Paired(budget string) (lines []string) {
 			}
 		}
 		line := fmt.Sprintf("in the %d of %d sessions with %s: ", len(with[name]), most, name)
-		var shares []string
-		for _, other := range names {
-			shares = append(shares, other+" "+own.Answered(budget, other, ""))
-		}
+		shares := plain.Each(names, func(other string) string { return other + " " + own.Answered(budget, other, "") })
 		lines = append(lines, line+strings.Join(shares, "; "))
 	}
 	return lines

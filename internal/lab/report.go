@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -180,9 +181,7 @@ func (r *runner) report(partial bool) *Report {
 		s := &r.strategies[i]
 		out.Strategies = append(out.Strategies, StrategyInfo{Name: s.Name, About: s.About, Key: s.Key, Apart: s.Unchecked || s.SizeOf != "", SizeOf: s.SizeOf})
 	}
-	for _, b := range r.opts.Budgets {
-		out.Budgets = append(out.Budgets, b.String())
-	}
+	out.Budgets = append(out.Budgets, plain.Each(r.opts.Budgets, func(b Budget) string { return b.String() })...)
 	out.Spending = spending(r.sessions)
 	for _, s := range r.sessions {
 		if s.skipped != "" {
@@ -204,10 +203,7 @@ func (r *Report) conclude() {
 	r.Measures = Measures()
 	r.sort()
 	r.dropCopies()
-	modes := map[string]bool{}
-	for i := range r.Sessions {
-		modes[r.Sessions[i].Mode] = true
-	}
+	modes := plain.Set(plain.Each(r.Sessions, func(x SessionInfo) string { return x.Mode }))
 	r.Modes = slices.Sorted(maps.Keys(modes))
 	a := newAnalysis(r)
 	r.Warnings = a.warnings() // sets a.unfit, which the others use
@@ -254,11 +250,7 @@ func (r *Report) dropCopies() {
 
 // ranks are the places of strategies or policies in a list.
 func ranks(list []StrategyInfo) map[string]int {
-	rank := map[string]int{}
-	for i := range list {
-		rank[list[i].Name] = i
-	}
-	return rank
+	return plain.Index(list, func(x StrategyInfo) string { return x.Name })
 }
 
 func (r *Report) sort() {

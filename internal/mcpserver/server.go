@@ -144,9 +144,7 @@ func add[In any](s *mcp.Server, state func(context.Context) (*State, error), do 
 			texts = append(texts, fmt.Sprintf("[condense: the file changed and cannot be read now (%s); this is from before]", plain.Line(st.Stale.Error())))
 		}
 		res := &mcp.CallToolResult{}
-		for _, t := range texts {
-			res.Content = append(res.Content, &mcp.TextContent{Text: t})
-		}
+		res.Content = append(res.Content, plain.Each(texts, func(t string) mcp.Content { return &mcp.TextContent{Text: t} })...)
 		return res, nil, nil
 	})
 }
@@ -203,9 +201,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	if len(pieces) != 1 {
 		page.Chunks = slices.DeleteFunc(page.Chunks, func(c recall.Chunk) bool { return c.Text == "" })
 		pieces = nil
-		for _, c := range page.Chunks {
-			pieces = append(pieces, *c.Piece)
-		}
+		pieces = append(pieces, plain.Each(page.Chunks, func(c recall.Chunk) recall.Piece { return *c.Piece })...)
 		if n := len(page.Chunks); n == 0 {
 			return []string{recalledMark + "no line matches, in lower and upper case; try one word of it, or its stem; " + st.Conversation.Own.Has() + "]"}, nil
 		} else if n > maxPlaces && sel.Grep != nil {

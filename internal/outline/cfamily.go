@@ -59,13 +59,7 @@ func looksCPP(src string) bool {
 
 // scope reads the statements from i to n. Class is the name of the type around them.
 func (p *cfamily) scope(i, n, depth int, class string) {
-	if depth > maxDepth {
-		return
-	}
-	for i < n {
-		next := p.statement(i, n, depth, class)
-		i = max(next, i+1)
-	}
+	read(i, n, depth, func(i int) int { return p.statement(i, n, depth, class) })
 }
 
 // A header is a statement before its body or end.
@@ -199,11 +193,7 @@ func (p *cfamily) word(h *header, j, n int) int {
 			k += 2
 		}
 		for k < min(n, j+maxOperator) && p.kind(k) != '(' && p.kind(k) != ';' && p.kind(k) != '{' {
-			if p.kind(k) == '[' {
-				k = p.after(k)
-				continue
-			}
-			k++
+			k = p.step(k, "[")
 		}
 		if k < n && p.kind(k) == '(' {
 			h.opName = strings.Join(strings.Fields(p.src[p.toks[j].pos:p.toks[k].pos]), " ")

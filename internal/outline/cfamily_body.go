@@ -76,12 +76,7 @@ func (p *cfamily) container(h *header, j, n, depth int) int {
 			return p.after(j)
 		}
 		for from < end && p.kind(from) != ';' { // the constants
-			switch p.kind(from) {
-			case '(', '[', '{':
-				from = p.after(from)
-			default:
-				from++
-			}
+			from = p.step(from, "([{")
 		}
 	case "namespace":
 		name = ""
@@ -137,9 +132,6 @@ func (p *cfamily) containerName(h *header, j int) string {
 				k = p.after(k + 1)
 				continue
 			}
-		case '[':
-			k = p.after(k)
-			continue
 		case '<':
 			return name
 		case ':':
@@ -148,7 +140,7 @@ func (p *cfamily) containerName(h *header, j int) string {
 			}
 			k++
 		}
-		k++
+		k = p.step(k, "[")
 	}
 	return name
 }
@@ -168,11 +160,7 @@ func (p *cfamily) property(h *header, j, end, depth int) {
 	last := end
 	if next := p.after(j); p.kind(next) == '=' {
 		for next < len(p.toks) && p.kind(next) != ';' && p.kind(next) != '}' {
-			if b := p.kind(next); b == '{' || b == '(' || b == '[' {
-				next = p.after(next)
-				continue
-			}
-			next++
+			next = p.step(next, "([{")
 		}
 		last = next
 	}
@@ -183,14 +171,10 @@ func (p *cfamily) property(h *header, j, end, depth int) {
 func (p *cfamily) expression(h header, j, n, depth int) int {
 	end := j + 2
 	for end < n && p.kind(end) != ';' {
-		switch p.kind(end) {
-		case '(', '[', '{':
-			end = p.after(end)
-			continue
-		case '}':
+		if p.kind(end) == '}' {
 			return end
 		}
-		end++
+		end = p.step(end, "([{")
 	}
 	switch {
 	case h.params >= 0:
@@ -259,30 +243,16 @@ func (p *cfamily) delegate(h header) bool {
 
 // typedefName is the name that a typedef ending at j defines.
 func (p *cfamily) typedefName(h header, j int) string {
-	for k := h.first + 1; k < j; {
-		switch p.kind(k) {
-		case '(':
-			if p.parenthesized(k) {
-				return p.text(k + 1)
-			}
-			if p.functionPointer(k) {
-				for m := k + 1; m < p.closing(k); m++ {
-					if p.isWord(m) && !p.isWord(m+1) {
-						return p.text(m)
-					}
+	for k := h.first + 1; k < j; k = p.step(k, "<([{") {
+		if p.kind(k) == '(' && p.parenthesized(k) {
+			return p.text(k + 1)
+		}
+		if p.kind(k) == '(' && p.functionPointer(k) {
+			for m := k + 1; m < p.closing(k); m++ {
+				if p.isWord(m) && !p.isWord(m+1) {
+					return p.text(m)
 				}
 			}
-			k = p.after(k)
-		case '[', '{':
-			k = p.after(k)
-		case '<':
-			if e := p.angle(k); e > 0 {
-				k = e
-			} else {
-				k++
-			}
-		default:
-			k++
 		}
 	}
 	for k := j - 1; k > h.first; k-- {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -58,10 +58,7 @@ func writeSignature(b *strings.Builder, header string) {
 			written++
 		}
 		if room := max(maxSignature-written, 0); len(word) > room {
-			for room > 0 && !utf8.RuneStart(word[room]) {
-				room--
-			}
-			b.WriteString(strings.ToValidUTF8(word[:room], "\uFFFD"))
+			b.WriteString(strings.ToValidUTF8(word[:plain.Back(word, room)], "\uFFFD"))
 			b.WriteString(" …")
 			return
 		}
@@ -155,9 +152,7 @@ func Pack(paths []string, chars int, define func(path string) (string, error)) F
 			f.Blocks = append(f.Blocks, Block{Path: p, Text: wrap(p, text), Cut: true})
 			i++
 		}
-		for _, p := range paths[i:] {
-			f.Skipped = append(f.Skipped, Skipped{p, errBudget})
-		}
+		f.Skipped = append(f.Skipped, plain.Each(paths[i:], func(p string) Skipped { return Skipped{p, errBudget} })...)
 		break
 	}
 	return f

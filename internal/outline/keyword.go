@@ -32,12 +32,7 @@ func scanKeywords(g *grammar) func(*language, string) []Definition {
 }
 
 func (p *keywords) scope(i, n, depth, level int) {
-	if level > maxDepth {
-		return
-	}
-	for i < n {
-		i = max(p.statement(i, n, depth, level), i+1)
-	}
+	read(i, n, level, func(i int) int { return p.statement(i, n, depth, level) })
 }
 
 // prelude skips attributes, annotations and the rest of the previous statement.
@@ -142,9 +137,7 @@ func (p *keywords) function(first, i, n, depth int, kind string) (next int, ok b
 		k++
 	}
 	if p.kind(k) == '<' { // fun <T> name
-		if e := p.angle(k); e > 0 {
-			k = e
-		}
+		k = max(p.angle(k), k)
 	}
 	if p.kind(k) == '(' && p.text(i) == "func" && p.isWord(p.after(k)) { // a receiver
 		k, kind = p.after(k), "method"
@@ -196,12 +189,7 @@ func (p *keywords) function(first, i, n, depth int, kind string) (next int, ok b
 	}
 parameters:
 	open, end := p.body(k, n)
-	if open < 0 {
-		p.add(name, kind, first, -1, p.trim(end), depth)
-		return end, true
-	}
-	p.add(name, kind, first, open, p.closing(open), depth)
-	return p.after(open), true
+	return p.define(name, kind, first, open, p.trim(end), end, depth), true
 }
 
 // typ reads a type, module or implementation whose keyword is at i.
@@ -252,24 +240,15 @@ func (p *keywords) typ(first, i, n, depth, level int, kind string) (next int, ok
 // implemented is the name of the type that impl … is for.
 func (p *keywords) implemented(k, n int) (name string, after int) {
 	if p.kind(k) == '<' {
-		if e := p.angle(k); e > 0 {
-			k = e
-		}
+		k = max(p.angle(k), k)
 	}
 	begin := k
 	for k < n && p.kind(k) != '{' && p.kind(k) != ';' {
 		switch p.kind(k) {
-		case '<':
-			if e := p.angle(k); e > 0 {
-				k = e
-				continue
-			}
 		case '(', '[':
 			if name == "" && k == begin {
 				name = strings.Join(strings.Fields(p.src[p.toks[k].pos:p.toks[p.after(k)-1].end]), " ")
 			}
-			k = p.after(k)
-			continue
 		case word:
 			switch t := p.text(k); t {
 			case "where":
@@ -287,7 +266,7 @@ func (p *keywords) implemented(k, n int) (name string, after int) {
 				begin++
 			}
 		}
-		k++
+		k = p.step(k, "<([")
 	}
 	return name, k
 }
@@ -314,16 +293,8 @@ func (p *keywords) body(k, n int) (open, end int) {
 			} else if !p.is(k, "=>") {
 				return -1, p.end(k, n)
 			}
-		case '(', '[':
-			k = p.after(k)
-			continue
-		case '<':
-			if e := p.angle(k); e > 0 {
-				k = e
-				continue
-			}
 		}
-		k++
+		k = p.step(k, "<([")
 	}
 	return -1, n
 }
@@ -343,11 +314,8 @@ func (p *keywords) end(k, n int) int {
 				return k
 			}
 			continue
-		case '(', '[':
-			k = p.after(k)
-			continue
 		}
-		k++
+		k = p.step(k, "([")
 	}
 	return n
 }

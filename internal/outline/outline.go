@@ -200,6 +200,35 @@ func (p *parser) annotation(i int) int {
 	return i
 }
 
+// step is the index after token k, or after the brackets that it opens, if they are of one of these kinds.
+func (p *parser) step(k int, kinds string) int {
+	switch c := p.kind(k); {
+	case strings.IndexByte(kinds, c) < 0:
+		return k + 1
+	case c == '<':
+		return max(p.angle(k), k+1)
+	}
+	return p.after(k)
+}
+
+// read calls statement for the statements of [i, n), each of which begins where the one before says that it ends.
+func read(i, n, level int, statement func(i int) int) {
+	for level <= maxDepth && i < n {
+		i = max(statement(i), i+1)
+	}
+}
+
+// define adds a definition whose body opens at open, or one without a body that has last as its last token. It returns the
+// index after the body, or end.
+func (p *parser) define(name, kind string, first, open, last, end, depth int) int {
+	if open < 0 {
+		p.add(name, kind, first, -1, last, depth)
+		return end
+	}
+	p.add(name, kind, first, open, p.closing(open), depth)
+	return p.after(open)
+}
+
 func (p *parser) newline(i int) bool { return i >= len(p.toks) || p.toks[i].nl }
 
 // angle is the index after the type parameters or arguments that < at i opens, or 0 if

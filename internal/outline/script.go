@@ -26,12 +26,7 @@ func scanScript(l *language, src string) []Definition {
 
 // statements reads the statements from i to n.
 func (p *script) statements(i, n, depth, level int) {
-	if level > maxDepth {
-		return
-	}
-	for i < n {
-		i = max(p.statement(i, n, depth, level), i+1)
-	}
+	read(i, n, level, func(i int) int { return p.statement(i, n, depth, level) })
 }
 
 // decorators skips decorators at i.
@@ -203,19 +198,14 @@ func (p *script) stop(k, least, n int, comma bool) int {
 			return k
 		}
 		switch c {
-		case ';':
+		case ';', '}':
 			return k + 1
 		case ',':
 			if comma {
 				return k
 			}
-		case '}':
-			return k + 1
-		case '(', '[', '{':
-			k = p.after(k)
-			continue
 		}
-		k++
+		k = p.step(k, "([{")
 	}
 	return n
 }
@@ -259,9 +249,7 @@ type golang struct {
 func scanGo(l *language, src string) []Definition {
 	p := &golang{keywords{parser{src: src, toks: lex(src, l.is).toks}, &grammar{lines: true}}}
 	n := len(p.toks)
-	for i := 0; i < n; {
-		i = max(p.declaration(i, n), i+1)
-	}
+	read(0, n, 0, func(i int) int { return p.declaration(i, n) })
 	return definitions(src, p.defs)
 }
 
@@ -274,9 +262,7 @@ func (p *golang) declaration(i, n int) int {
 		}
 	case p.isWord(i) && p.text(i) == "type" && p.kind(i+1) == '(':
 		end := min(p.closing(i+1), n)
-		for k := i + 2; k < end; {
-			k = max(p.typ(k, k, end), k+1)
-		}
+		read(i+2, end, 0, func(k int) int { return p.typ(k, k, end) })
 		return p.after(i + 1)
 	case p.isWord(i) && p.text(i) == "type" && p.isWord(i+1):
 		return p.typ(i, i+1, n)

@@ -14,12 +14,7 @@ func (p *script) function(first, i, n, depth int, exported bool) int {
 		name = "default"
 	}
 	open, end := p.signature(k, n)
-	if open < 0 {
-		p.add(name, "function", first, -1, p.trim(end), depth)
-		return end
-	}
-	p.add(name, "function", first, open, p.closing(open), depth)
-	return p.after(open)
+	return p.define(name, "function", first, open, p.trim(end), end, depth)
 }
 
 // signature reads parameters, result and body after the name of a function, from k. It returns
@@ -207,17 +202,7 @@ func (p *script) class(first, i, n, depth, level int, exported bool) int {
 // heritage is the brace that opens the body of a class or interface, from after its name.
 func (p *script) heritage(k, n int) int {
 	for k < n && p.kind(k) != '{' && p.kind(k) != ';' {
-		switch p.kind(k) {
-		case '<':
-			if e := p.angle(k); e > 0 {
-				k = e
-				continue
-			}
-		case '(', '[':
-			k = p.after(k)
-			continue
-		}
-		k++
+		k = p.step(k, "<([")
 	}
 	if p.kind(k) != '{' {
 		return n
@@ -246,9 +231,7 @@ func (p *script) interfaceType(first, i, n, depth int) int {
 				m++
 			}
 			if p.kind(m) == '<' {
-				if e := p.angle(m); e > 0 {
-					m = e
-				}
+				m = max(p.angle(m), m)
 			}
 			if p.kind(m) == '(' && p.text(name) != "new" {
 				p.add(p.text(name), "method", k, -1, p.trim(next), depth+1)
@@ -277,12 +260,7 @@ func (p *script) key(i int) (name string, after int) {
 
 // members reads the body of a class.
 func (p *script) members(i, n, depth, level int) {
-	if level > maxDepth {
-		return
-	}
-	for i < n {
-		i = max(p.member(i, n, depth, level), i+1)
-	}
+	read(i, n, level, func(i int) int { return p.member(i, n, depth, level) })
 }
 
 func (p *script) member(i, n, depth, level int) int {
@@ -314,12 +292,7 @@ func (p *script) member(i, n, depth, level int) int {
 	switch p.kind(k) {
 	case '(', '<':
 		open, end := p.signature(k, n)
-		if open < 0 {
-			p.add(name, "method", first, -1, p.trim(end), depth)
-			return end
-		}
-		p.add(name, "method", first, open, p.closing(open), depth)
-		return p.after(open)
+		return p.define(name, "method", first, open, p.trim(end), end, depth)
 	case ':':
 		k = p.typeEnd(k+1, n)
 	}

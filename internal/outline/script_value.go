@@ -78,13 +78,8 @@ func (p *script) value(name, kind string, first, k, n, depth, level int) int {
 
 // object reads the functions in an object literal.
 func (p *script) object(open, depth, level int) {
-	if level > maxDepth {
-		return
-	}
 	n := min(p.closing(open), len(p.toks))
-	for i := open + 1; i < n; {
-		i = max(p.entry(i, n, depth, level+1), i+1)
-	}
+	read(open+1, n, level, func(i int) int { return p.entry(i, n, depth, level+1) })
 }
 
 func (p *script) entry(i, n, depth, level int) int {
@@ -126,17 +121,10 @@ func (p *script) entry(i, n, depth, level int) int {
 
 // comma is the index after the next comma in [k, n).
 func (p *script) comma(k, n int) int {
-	for k < n {
-		switch p.kind(k) {
-		case ',':
-			return k + 1
-		case '(', '[', '{':
-			k = p.after(k)
-			continue
-		}
-		k++
+	for k < n && p.kind(k) != ',' {
+		k = p.step(k, "([{")
 	}
-	return n
+	return min(k+1, n)
 }
 
 // expression reads an expression statement from i.

@@ -5,6 +5,7 @@ package plain
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -40,10 +41,45 @@ func Text(s string) string {
 
 // Each returns what a function makes of each value; nil if there are none.
 func Each[T, U any](values []T, of func(T) U) (all []U) {
+	all = slices.Grow(all, len(values))
 	for _, v := range values {
 		all = append(all, of(v))
 	}
 	return all
+}
+
+// Set returns the set of keys.
+func Set[K comparable](keys []K) map[K]bool {
+	m := make(map[K]bool, len(keys))
+	for _, k := range keys {
+		m[k] = true
+	}
+	return m
+}
+
+// Index returns where each key of the values is; of a key that several have, where the last is.
+func Index[T any, K comparable](values []T, key func(T) K) map[K]int {
+	m := make(map[K]int, len(values))
+	for i, v := range values {
+		m[key(v)] = i
+	}
+	return m
+}
+
+// Back returns the offset at or before i where a character of s begins; i if it is no offset within s.
+func Back(s string, i int) int {
+	for 0 < i && i < len(s) && !utf8.RuneStart(s[i]) {
+		i--
+	}
+	return i
+}
+
+// On returns the offset at or after i where a character of s begins, or its end; i if it is no offset within s.
+func On(s string, i int) int {
+	for 0 < i && i < len(s) && !utf8.RuneStart(s[i]) {
+		i++
+	}
+	return i
 }
 
 // Strip returns s without control and format characters, except for those in keep. A byte that is not UTF-8 becomes

@@ -78,3 +78,25 @@ func TestAbbreviate(t *testing.T) {
 		}
 	}
 }
+
+func TestOffsets(t *testing.T) {
+	const s = "aä漢"
+	for i, want := range [][2]int{{0, 0}, {1, 1}, {1, 3}, {3, 3}, {3, 6}, {3, 6}, {6, 6}, {7, 7}} {
+		if back, on := plain.Back(s, i), plain.On(s, i); [2]int{back, on} != want {
+			t.Errorf("%d: got %d and %d, want %d", i, back, on, want)
+		}
+	}
+}
+
+func TestIndex(t *testing.T) {
+	words := []string{"one", "two", "six"}
+	if got := plain.Index(words, func(s string) string { return s[:1] }); len(got) != 3 || got["s"] != 2 {
+		t.Errorf("got %v", got)
+	}
+	if got := plain.Set(plain.Each(words, func(s string) int { return len(s) })); len(got) != 1 || !got[3] {
+		t.Errorf("got %v", got)
+	}
+	if got := plain.Each(nil, strings.ToUpper); got != nil {
+		t.Errorf("got %v, want nil", got)
+	}
+}

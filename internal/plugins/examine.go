@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/registry"
@@ -162,9 +163,7 @@ func unknownSetting(plugin string, key []string, known, all []registry.Setting) 
 	f := config.ProviderFault{Key: key, AtName: true, Problem: "unknown setting of " + plugin}
 	name := key[len(key)-1]
 	var names, elsewhere []string
-	for _, s := range known {
-		names = append(names, s.Name)
-	}
+	names = append(names, plain.Each(known, func(s registry.Setting) string { return s.Name })...)
 	registry.Nested(all, func(s registry.Setting, _ int) {
 		if s.Name == name || strings.HasSuffix(s.Name, "."+name) || suggest.Fold(s.Name) == suggest.Fold(name) {
 			elsewhere = append(elsewhere, s.Name)

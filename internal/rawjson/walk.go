@@ -13,6 +13,8 @@ import (
 	"bytes"
 	"iter"
 	"unicode/utf8"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // SkipSpace returns the index of the first byte from i on that is not white space.
@@ -195,11 +197,7 @@ func Complete(raw []byte) bool { return SkipValue(raw, 0) >= 0 }
 
 // Set returns the set of names.
 func Set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
+	return plain.Set(names)
 }
 
 // ReplaceValue returns raw with the value old, a part of it, replaced by value.

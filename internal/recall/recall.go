@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/media"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -127,10 +128,7 @@ func (p *Piece) Text() string {
 
 // Heading describes the piece and its places.
 func (p *Piece) Heading() string {
-	var ids []string
-	for _, at := range p.Places {
-		ids = append(ids, at.Message.ID)
-	}
+	ids := plain.Each(p.Places, func(at history.Recalled) string { return at.Message.ID })
 	s := fmt.Sprintf("%s %s, %s, %s", strings.Join(ids, " "), p.What, p.Handle, size.Plural(dialog.CountLines(p.Text()), "line"))
 	if state := p.State(); state != "" {
 		s += ", " + state
@@ -364,10 +362,7 @@ func textOf(p core.Part) string {
 	case core.ToolCall:
 		return p.Args
 	case core.ToolResult:
-		var texts []string
-		for _, c := range p.Content {
-			texts = append(texts, textOf(c))
-		}
+		texts := plain.Each(p.Content, textOf)
 		return strings.Join(texts, "\n")
 	case core.Image:
 		if p.URL != "" {

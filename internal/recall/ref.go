@@ -55,9 +55,7 @@ func ParseRefs(text string) (refs []Ref) {
 	}
 	if units := listed().FindAllStringSubmatch(text, -1); refs != nil && len(units) > len(refs) { // a line of a table with several
 		refs = nil
-		for _, at := range units {
-			refs = append(refs, refOf(at))
-		}
+		refs = append(refs, plain.Each(units, refOf)...)
 	}
 	if refs != nil {
 		return refs
@@ -202,11 +200,7 @@ func decode(b *strings.Builder, name string, value []byte) {
 
 // Mentioned returns the references that the texts of messages promise, in stubs and in the contents of extracts.
 func Mentioned(messages []core.Message) map[Ref]bool {
-	all := map[Ref]bool{}
-	for _, r := range mentioned(messages) {
-		all[r] = true
-	}
-	return all
+	return plain.Set(mentioned(messages))
 }
 
 // Key returns what tells the numbers in the contents of extracts from those of other conversations; empty if there are none.
@@ -229,9 +223,7 @@ func Trailing(messages []core.Message) (all []Ref) {
 			if !strings.HasPrefix(section, " open:") {
 				section, _, _ = strings.Cut(section, "\n")
 			}
-			for _, at := range trailing().FindAllStringSubmatch(section, -1) {
-				all = append(all, refOf(at))
-			}
+			all = append(all, plain.Each(trailing().FindAllStringSubmatch(section, -1), refOf)...)
 		}
 	}
 	return all
@@ -249,9 +241,7 @@ func mentioned(messages []core.Message) (all []Ref) {
 					}
 				}
 			}
-			for _, at := range found {
-				all = append(all, refOf(at))
-			}
+			all = append(all, plain.Each(found, refOf)...)
 		}
 	}
 	return all
@@ -263,7 +253,7 @@ func sections(m core.Message) []string {
 	if len(m.Parts) == 0 {
 		return nil
 	}
-	text := textOf(m.Parts[0])
+	text, _ := core.CutFrame(textOf(m.Parts[0]))
 	head := extractOf().FindStringSubmatch(text)
 	if head == nil {
 		return nil

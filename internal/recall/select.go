@@ -181,13 +181,8 @@ func around(line string, from, to int) string {
 	if len(line) <= long {
 		return line
 	}
-	from, to = max(0, from-side), min(len(line), max(from+side, min(to, from+long))+side)
-	for from > 0 && !utf8.RuneStart(line[from]) {
-		from--
-	}
-	for to < len(line) && !utf8.RuneStart(line[to]) {
-		to++
-	}
+	to = plain.On(line, min(len(line), max(from+side, min(to, from+long))+side))
+	from = plain.Back(line, max(0, from-side))
 	cut := line[from:to]
 	if from > 0 {
 		cut = "…" + cut
@@ -301,10 +296,7 @@ func fit(text string, limit int) int {
 	if at := strings.LastIndexByte(text[:n], '\n') + 1; at > n/2 {
 		return at
 	}
-	for n < len(text) && !utf8.RuneStart(text[n]) {
-		n++
-	}
-	return n
+	return plain.On(text, n)
 }
 
 // A FileAt names a file, or the end of its path.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -141,9 +141,7 @@ func passageEnd(text string) (end, lines int) {
 	for end < len(text) && end < 2*passageBytes && isWord(text[end]) {
 		end++
 	}
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end++
-	}
+	end = plain.On(text, end)
 	if text[:end][end-1] == '\n' {
 		lines = 1
 	}

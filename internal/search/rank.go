@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -287,10 +288,7 @@ func (q *Query) Best(s *Stemmer, text string, first int) []Line {
 		return some
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return b.terms - a.terms })
-	var found []Line
-	for _, l := range lines[:min(len(lines), bestLines)] {
-		found = append(found, l.Line)
-	}
+	found := plain.Each(lines[:min(len(lines), bestLines)], func(l line) Line { return l.Line })
 	slices.SortFunc(found, func(a, b Line) int { return a.Number - b.Number })
 	return found
 }

@@ -165,9 +165,7 @@ func (s *yamlScan) place(number, indent int, content string, item bool) *Error {
 		s.levels[n-1].entry, s.levels[n-1].full = number, false
 		return nil
 	}
-	for _, l := range s.levels {
-		widths = append(widths, strconv.Itoa(l.indent))
-	}
+	widths = append(widths, plain.Each(s.levels, func(l yamlLevel) string { return strconv.Itoa(l.indent) })...)
 	name := quoteLine(strings.TrimRight(content, ":"))
 	switch {
 	case popped:

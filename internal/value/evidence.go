@@ -118,7 +118,7 @@ func (c *Conversation) Reused(m *Model, s *Sequel) (terms, phrases []float32) {
 func (c *Conversation) reused(m *Model, s *Sequel, from *dialog.Reader) (terms, phrases []float32) {
 	terms, phrases = make([]float32, len(c.terms)), make([]float32, len(c.phrases))
 	known := knownTerms(s)
-	f := read(s.After, from.Read(s.After), false)
+	f := read(s.After, from.Read(s.After), false, false)
 	seenTerm, seenPhrase := firsts(len(f.terms)), firsts(len(f.phrases))
 	var ours []int32                    // terms that the current message uses
 	taken := make([]bool, len(c.terms)) // terms that this or an earlier message used

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -108,7 +108,12 @@ func foreignTo(body string) string {
 
 // cutHead returns an extract without its first line, and the mark of its headers; the mark is empty in the former
 // form.
-func cutHead(text string) (body, mark string, ok bool) {
+func (r *reader) cutHead(p core.Part) (body, mark string, ok bool) {
+	t, _ := p.(core.Text)
+	text := string(t)
+	if r.framed {
+		text, _ = core.CutFrame(text)
+	}
 	if body, ok := strings.CutPrefix(text, formerHead); ok {
 		return strings.TrimPrefix(body, "\n"), "", true
 	}
@@ -283,24 +288,18 @@ func digest(target string) string {
 	if len(target) <= most {
 		return target
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(target[cut]) {
-		cut--
-	}
-	return strings.TrimRight(target[:cut], " ") + GapMark
+	return strings.TrimRight(target[:plain.Back(target, most)], " ") + GapMark
 }
 
 // extract reads the extract of an earlier condensation, if m is one.
 func (r *reader) extract(i int, m *core.Message) bool {
 	for _, p := range m.Parts {
-		t, _ := p.(core.Text)
-		if _, _, ok := cutHead(string(t)); !ok {
+		if _, _, ok := r.cutHead(p); !ok {
 			return false
 		}
 	}
 	for j, p := range m.Parts {
-		t, _ := p.(core.Text)
-		body, mark, _ := cutHead(string(t))
+		body, mark, _ := r.cutHead(p)
 		r.extractPart(i, j, body, mark)
 	}
 	return len(m.Parts) > 0

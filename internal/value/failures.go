@@ -247,7 +247,7 @@ func (m *Model) habits(messages []core.Message) *habits {
 		return nil
 	}
 	from := new(dialog.Reader)
-	c := read(before, from.Read(before), false)
+	c := read(before, from.Read(before), false, false)
 	e := m.Estimate(c)
 	terms, phrases := c.reused(m, &Sequel{Before: before, After: after}, from)
 	var want, got [estimates][habitGroups]float64

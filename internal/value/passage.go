@@ -115,11 +115,11 @@ type Conversation struct {
 
 // Read divides messages into passages and lines. The cost is linear.
 func Read(messages []core.Message) *Conversation {
-	return read(messages, new(dialog.Reader).Read(messages), true)
+	return read(messages, new(dialog.Reader).Read(messages), true, false)
 }
 
 // read divides messages that were read as d. Demands says whether to find the user's demands.
-func read(messages []core.Message, d *dialog.Dialog, demands bool) *Conversation {
+func read(messages []core.Message, d *dialog.Dialog, demands, framed bool) *Conversation {
 	size := 0
 	for i := range messages {
 		size += messages[i].Tokens * 4
@@ -132,7 +132,7 @@ func read(messages []core.Message, d *dialog.Dialog, demands bool) *Conversation
 		mentions: make([]int32, 0, size/14), phrased: make([]int32, 0, size/10),
 		terms: make([]term, 0, size/64), phrases: make([]phrase, 0, size/12),
 	}
-	r := reader{c: c}
+	r := reader{c: c, framed: framed}
 	for i := range messages {
 		r.message(i, &messages[i], d.Messages[i])
 	}
@@ -153,11 +153,12 @@ func read(messages []core.Message, d *dialog.Dialog, demands bool) *Conversation
 type announced struct{ name, target string }
 
 type reader struct {
-	c     *Conversation
-	field uint8
-	flat  bool // a value of JSON is being read
-	apart bool // the last line was blank
-	plain bool // text of the user is being read: its lines are used verbatim, even if they are JSON
+	c      *Conversation
+	field  uint8
+	flat   bool // a value of JSON is being read
+	apart  bool // the last line was blank
+	framed bool // see [Options]
+	plain  bool // text of the user is being read: its lines are used verbatim, even if they are JSON
 }
 
 func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
@@ -172,7 +173,7 @@ func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
 		switch p := p.(type) {
 		case core.Text:
 			at := Passage{Kind: dialog.KindAssistant, Message: i, part: j}
-			if body, mark, ok := cutHead(string(p)); ok && m.Role == core.RoleUser && answered.name == "" {
+			if body, mark, ok := r.cutHead(p); ok && m.Role == core.RoleUser && answered.name == "" {
 				r.extractPart(i, j, body, mark) // from a file that does not record insertions
 				continue
 			}

@@ -39,7 +39,7 @@ func readAll(messages []core.Message, o *Options) *reading {
 	}
 	said := o.Reader.Read(messages)
 	r := &reading{
-		o: o, messages: messages, said: said, groups: core.Groups(messages), c: read(messages, said, o.Shares.Demands >= 0),
+		o: o, messages: messages, said: said, groups: core.Groups(messages), c: read(messages, said, o.Shares.Demands >= 0, o.Framed),
 		handles: map[*Passage]string{},
 	}
 	r.findRecent()

@@ -47,6 +47,8 @@ type Options struct {
 	Only func(m *core.Message, part int) bool
 	// NoHandles leaves out all handles, for conversations without a way to recall by them.
 	NoHandles bool
+	// Framed says that the extracts of earlier condensations have a host's frame, as in a plugin, whose own texts all get one again.
+	Framed bool
 	// Account is an account of the messages elsewhere in the conversation; empty if there is none. Lines that it
 	// repeats lose their value; lines about names that it only mentions gain value.
 	Account string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -142,7 +143,11 @@ func (c *call) history(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for rest := c.req.Messages; len(rest) > 0; {
+	rest := slices.Clone(c.req.Messages)
+	for i := range rest { // what the user did not type is not the user's request, there as here
+		rest[i].Program = rest[i].Program || c.req.Typed != nil && new(core.Request).FromUser(&rest[i]) && !c.req.FromUser(&rest[i])
+	}
+	for len(rest) > 0 {
 		n, body := 0, 0
 		for n < len(rest) {
 			size := byhand.SizeField(byhand.SizeMessage(&rest[n]))

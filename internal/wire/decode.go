@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
@@ -34,9 +35,7 @@ func toStart(req *core.Request) *condensepb.Start {
 	if c := req.Cached; c.Messages > 0 {
 		s.Cached = &condensepb.Cached{Messages: int64(c.Messages), UntilMs: max(0, c.Until.UnixMilli())} // which is below 0 if it is unknown
 	}
-	for _, f := range req.FilesRead {
-		s.FilesRead = append(s.FilesRead, byhand.Bytes(f))
-	}
+	s.FilesRead = append(s.FilesRead, plain.Each(req.FilesRead, byhand.Bytes)...)
 	return s
 }
 

@@ -28,7 +28,7 @@ func toMessage(tb testing.TB, m *core.Message) *condensepb.Message {
 	}
 	w := &condensepb.Message{
 		Id: byhand.Name(m.ID), Role: byhand.Name(string(m.Role)), Kind: byhand.Name(string(m.Kind)),
-		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens), Labels: m.Labels,
+		Parts: parts, Protected: m.Protected, Tokens: int64(m.Tokens), Labels: m.Labels, Number: int64(m.Number), Program: m.Program,
 	}
 	if !m.Time.IsZero() {
 		w.TimeMs = new(m.Time.UnixMilli())
@@ -118,8 +118,8 @@ func TestEncodeIsProtobuf(t *testing.T) {
 			case 1:
 				m.Time, m.Tokens, m.ID = time.UnixMilli(-5), -1, "\xff"
 			case 2:
-				m.Time = time.UnixMilli(0) // set, and zero
 				m.Labels = map[string]string{"kept": "pin", "a": "b", "topic": strings.Repeat("x", 200)}
+				m.Time, m.Number, m.Program = time.UnixMilli(0), i+1, true // the time is set, and zero
 			case 3:
 				m.Parts = append(slices.Clip(m.Parts), core.ToolCall{}, core.ToolResult{}, core.Image{}, core.Reasoning{}, core.Opaque{}, core.Text(""))
 			}
@@ -146,7 +146,7 @@ func TestEncodeIsProtobuf(t *testing.T) {
 			t.Fatalf("seed %d: read %d messages, %v; want %d", seed, len(back), err, len(messages))
 		}
 		for i, m := range messages {
-			if b := back[i]; !b.Equal(m) || b.Tokens != m.Tokens || b.Protected != m.Protected || !maps.Equal(b.Labels, m.Labels) || !b.Time.Equal(m.Time.Truncate(time.Millisecond)) {
+			if b := back[i]; !b.Equal(m) || b.Tokens != m.Tokens || b.Number != m.Number || b.Program != m.Program || !maps.Equal(b.Labels, m.Labels) || b.Protected != m.Protected || !b.Time.Equal(m.Time.Truncate(time.Millisecond)) {
 				t.Fatalf("seed %d: read %+v; want %+v", seed, b, m)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
@@ -112,9 +113,7 @@ func embed(ctx context.Context, texts []string) (vectors [][]float32, usage core
 	}
 	for part := range slices.Chunk(texts, maxTexts/2) {
 		ask := &condensepb.Embed{}
-		for _, t := range part {
-			ask.Texts = append(ask.Texts, byhand.Bytes(t))
-		}
+		ask.Texts = append(ask.Texts, plain.Each(part, byhand.Bytes)...)
 		r, err := c.ask(ctx, &condensepb.Callback{Call: &condensepb.Callback_Embed{Embed: ask}})
 		if err != nil {
 			return nil, usage, refusal(err)

@@ -55,6 +55,7 @@ func (l *modelUse) file(path string) (*condensepb.Reply_File, error) {
 func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Reply_Run, error) {
 	was := l.call.req
 	req, work := was.Clone(), 0
+	req.Host = l.call.client.opts.Host // what comes of it is a plugin's
 	for i := range req.Messages {
 		req.Messages[i].Protected = len(r.GetMessages()) > 0 || was.Messages[i].Protected
 	}

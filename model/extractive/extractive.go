@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -356,10 +357,7 @@ func rate(sentences []sentence) (queue, []float64) {
 		}
 		all[i] = c
 	}
-	worth := make([]float64, len(in))
-	for w, n := range in {
-		worth[w] = math.Log1p(float64(n)) * math.Log(float64(len(sentences)+1)/float64(n))
-	}
+	worth := plain.Each(in, func(n int) float64 { return math.Log1p(float64(n)) * math.Log(float64(len(sentences)+1)/float64(n)) })
 	for i := range all {
 		all[i].value = all[i].valueOf(sentences, worth)
 		all[i].alone = all[i].value

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 )
@@ -346,11 +346,7 @@ func breakAt(text string, size int) int {
 	if i := strings.LastIndexByte(text[size/2:size], '\n'); i >= 0 {
 		return size/2 + i + 1
 	}
-	cut := size
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return cmp.Or(cut, size)
+	return cmp.Or(plain.Back(text, size), size)
 }
 
 // joinPieces returns the messages of pieces in the form that every model can read.

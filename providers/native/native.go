@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -309,9 +310,5 @@ func presetConfig(name string) (Config, bool) {
 }
 
 func presetNames() []string {
-	var names []string
-	for _, p := range presets {
-		names = append(names, p.Name)
-	}
-	return names
+	return plain.Each(presets, func(p preset) string { return p.Name })
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // wordsIntro is the beginning of the block that repeats the user, which package dialog writes and reads.
@@ -231,14 +231,7 @@ func clip(text string, keep int) string {
 	if len(text) <= keep {
 		return text
 	}
-	head, tail := keep*2/3, keep-keep*2/3
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	cut := len(text) - tail
-	for cut < len(text) && !utf8.RuneStart(text[cut]) {
-		cut++
-	}
+	head, cut := plain.Back(text, keep*2/3), plain.On(text, len(text)-(keep-keep*2/3))
 	return text[:head] + fmt.Sprintf("\n[… %d bytes left out here …]\n", cut-head) + text[cut:]
 }
 
@@ -255,9 +248,6 @@ func foldFiles(ctx context.Context, req *core.Request, chars int) ([]string, err
 	if err != nil {
 		return nil, nil //nolint:nilerr // a folder that cannot be read is no reason to lose a summary
 	}
-	blocks := make([]string, len(folded.Blocks))
-	for i, b := range folded.Blocks {
-		blocks[i] = b.Text
-	}
+	blocks := plain.Each(folded.Blocks, func(b outline.Block) string { return b.Text })
 	return blocks, nil
 }

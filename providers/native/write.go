@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -72,9 +73,7 @@ func (p *Provider) tasks(plan *plan) []task {
 				}
 			}
 		}
-		for _, i := range section {
-			t.messages = append(t.messages, plan.req.Messages[i])
-		}
+		t.messages = append(t.messages, plain.Each(section, func(i int) core.Message { return plan.req.Messages[i] })...)
 	}
 	if p.c.Request == requestPrefix && len(tasks) == 1 {
 		last := plan.sections[0][len(plan.sections[0])-1]

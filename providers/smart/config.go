@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -266,11 +266,7 @@ var presets = []preset{
 }
 
 func presetNames() []string {
-	names := make([]string, len(presets))
-	for i := range presets {
-		names[i] = presets[i].name
-	}
-	return names
+	return plain.Each(presets, func(x preset) string { return x.name })
 }
 
 func findPreset(name string) (*preset, bool) {
@@ -311,10 +307,7 @@ func (w *work) shortenCall(i, keep int, where string) {
 		if len(s) < keep+minArgument || hasStub(s) {
 			return "", false
 		}
-		cut := keep
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
+		cut := plain.Back(s, keep)
 		gaps := []gap{{Span: core.Span{Start: cut, End: len(s)}}}
 		wholeTags(s, gaps)
 		cut = gaps[0].Start

@@ -7,6 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -207,10 +208,7 @@ func jsonArray(text string) (unitText, bool) {
 	out.units = append(out.units, text[from:])
 	out.worth = make([]uint8, len(out.units))
 	out.worth[0], out.worth[len(out.units)-1] = worthAll, worthAll
-	lengths := make([]int, 0, len(out.units))
-	for _, e := range out.units[1 : len(out.units)-1] {
-		lengths = append(lengths, len(e))
-	}
+	lengths := plain.Each(out.units[1:len(out.units)-1], func(e string) int { return len(e) })
 	slices.Sort(lengths)
 	usual := lengths[len(lengths)/2]
 	for i := 1; i < len(out.units)-1; i++ {

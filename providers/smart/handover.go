@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/prefix"
 	numbers "github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
@@ -411,10 +412,7 @@ func (a *writing) prompts(w *work, former *account.Account, from, largest int) (
 	if len(parts) > a.c.MaxCalls {
 		return nil, fmt.Errorf("the conversation would have to be read in %d calls, and max_calls allows %d", len(parts), a.c.MaxCalls)
 	}
-	var out []func(*account.Account) *model.Prompt
-	for _, p := range parts {
-		out = append(out, about(p))
-	}
+	out := plain.Each(parts, about)
 	return out, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -30,11 +31,7 @@ func findPass(name string) (*pass, bool) {
 }
 
 func passNames() []string {
-	var names []string
-	for _, p := range passes {
-		names = append(names, p.name)
-	}
-	return names
+	return plain.Each(passes, func(p pass) string { return p.name })
 }
 
 // A class is the kind of loss that a pass causes.

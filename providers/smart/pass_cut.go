@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 type cutSettings struct {
@@ -207,10 +207,7 @@ func lineEnd(s string, n int) int {
 	if i := strings.IndexByte(s[n:], '\n'); i >= 0 && i < 40 && n > 0 {
 		return n + i + 1
 	}
-	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return n
+	return plain.Back(s, n)
 }
 
 // lineStart returns the start of the first whole line at or after n; if there is none, the
@@ -223,10 +220,7 @@ func lineStart(s string, n int) int {
 	if i := strings.IndexByte(s[n:], '\n'); i >= 0 && n+i+1 < len(s) {
 		return n + i + 1
 	}
-	for n < len(s) && !utf8.RuneStart(s[n]) {
-		n++
-	}
-	return n
+	return plain.On(s, n)
 }
 
 type scoreSettings struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 type digestSettings struct {
@@ -294,19 +295,13 @@ func (d *digestText) follow(old *digestText) {
 	if len(d.lists[digestPlan]) == 0 {
 		d.lists[digestPlan] = old.lists[digestPlan]
 	}
-	failed := map[string]bool{}
-	for _, e := range d.lists[digestErrors] {
-		failed[callOf(e)] = true
-	}
+	failed := plain.Set(plain.Each(d.lists[digestErrors], callOf))
 	for _, e := range old.lists[digestErrors] {
 		if call := callOf(e); !d.mended[call] && !failed[call] && len(d.lists[digestErrors]) < digestErrorsMost {
 			d.lists[digestErrors] = append(d.lists[digestErrors], e)
 		}
 	}
-	touched := map[string]bool{}
-	for _, e := range d.lists[digestFiles] {
-		touched[pathOf(e)] = true
-	}
+	touched := plain.Set(plain.Each(d.lists[digestFiles], pathOf))
 	for _, e := range old.lists[digestFiles] {
 		if !touched[pathOf(e)] {
 			d.lists[digestFiles] = append(d.lists[digestFiles], e)

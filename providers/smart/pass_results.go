@@ -71,7 +71,7 @@ var resultsPass = define("results", classLossy, "",
 			return nil
 		}
 		res, err := value.Shorten(ctx, before, value.Options{
-			Room: core.TotalTokens(before) - less, Counter: w.req.Counter, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
+			Room: core.TotalTokens(before) - less, Counter: w.req.Counter, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall, Framed: w.req.Host != "",
 			Only: func(m *core.Message, part int) bool { return long[result{m, part}] },
 		})
 		if err != nil || res.Tokens >= core.TotalTokens(before) {

@@ -66,7 +66,7 @@ func chooseLines(ctx context.Context, w *work, c *valueSettings) error {
 	budget, above := w.req.Budget, core.TotalTokens(head)
 	o := value.Options{
 		Room: w.room - above, Words: budget.Room() - above, Limit: budget.Limit - budget.Overhead - above,
-		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall,
+		Account: told, Counter: w.req.Counter, Shares: &shares, Reader: w.reader, Original: w.originalOf, NoHandles: w.req.NoRecall, Framed: w.req.Host != "",
 	}
 	res, err := value.Shorten(ctx, before, o)
 	// The user's words go last, but a third of the room is left to what the account has of all epochs.
@@ -156,10 +156,7 @@ func took(w *work, before []core.Message, res *value.Result) {
 		return
 	}
 	w.step.Changed += max(1, changed) // at least 1: it may have removed only pictures
-	there := map[string]bool{}
-	for i := range res.Messages {
-		there[res.Messages[i].ID] = true
-	}
+	there := plain.Set(plain.Each(res.Messages, func(x core.Message) string { return x.ID }))
 	for i := range before {
 		if m := &before[i]; m.Number > 0 && !there[m.ID] && !w.req.NoRecall {
 			for j := range m.Parts { // the table of contents leads to them by number

@@ -80,6 +80,9 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	if req.Counter == nil {
 		return nil, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
 	}
+	if own := *req; req.Host != "" {
+		own.Typed, req = dialog.Typed, &own // as the host of a plugin knows it
+	}
 	same := &core.Result{Messages: req.Messages}
 	if len(req.Messages) == 0 || req.Tokens() <= req.Budget.Target {
 		return same, nil

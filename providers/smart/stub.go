@@ -6,7 +6,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -156,11 +155,7 @@ func digest(target string) string {
 			return "…" + tail[i:]
 		}
 	}
-	cut := maxDigest
-	for cut > 0 && !utf8.RuneStart(target[cut]) {
-		cut--
-	}
-	return target[:cut] + "…"
+	return target[:plain.Back(target, maxDigest)] + "…"
 }
 
 // marker returns the message that replaces n hidden messages.

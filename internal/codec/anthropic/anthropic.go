@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/convert"
 	"github.com/condensehq/condense/internal/codec/request"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -96,10 +97,7 @@ func placeSystem(f *codec.File) []core.Message {
 		return view
 	}
 	read := f.Journal.Messages()
-	stays := map[string]bool{}
-	for _, i := range misplaced(read) {
-		stays[read[i].ID] = true
-	}
+	stays := plain.Set(plain.Each(misplaced(read), func(i int) string { return read[i].ID }))
 	moved = slices.DeleteFunc(moved, func(i int) bool { return stays[view[i].ID] })
 	var out, waiting []core.Message
 	last := none // index in out of the last valid position so far

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/convert"
 	"github.com/condensehq/condense/internal/codec/request"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -219,10 +220,7 @@ func patch(was []byte, old, p core.Part) []byte {
 	case core.ToolCall:
 		return rawjson.SetField(was, callBlock, rawjson.SetField(rawjson.Field(was, callBlock), "input", apimessage.Args(p.Args)))
 	case core.ToolResult:
-		inner := make([][]byte, len(p.Content))
-		for i, c := range p.Content {
-			inner[i] = encodePart(c)
-		}
+		inner := plain.Each(p.Content, encodePart)
 		return rawjson.SetField(was, resultBlock, rawjson.SetField(rawjson.Field(was, resultBlock), "content", rawjson.Array(inner)))
 	case core.Image, core.Reasoning, core.Opaque:
 	}
@@ -230,10 +228,7 @@ func patch(was []byte, old, p core.Part) []byte {
 }
 
 func encode(role core.Role, parts []core.Part) []byte {
-	raw := make([][]byte, len(parts))
-	for i, p := range parts {
-		raw[i] = encodePart(p)
-	}
+	raw := plain.Each(parts, encodePart)
 	if len(raw) == 0 {
 		raw = [][]byte{[]byte(`{"text":"(empty)"}`)}
 	}
@@ -267,10 +262,7 @@ func encodePart(p core.Part) []byte {
 	case core.ToolCall:
 		return rawjson.Append(nil, `{"toolUse":{"toolUseId":?,"name":?,"input":?}}`, p.ID, p.Name, apimessage.Args(p.Args))
 	case core.ToolResult:
-		inner := make([][]byte, len(p.Content))
-		for i, c := range p.Content {
-			inner[i] = encodePart(c)
-		}
+		inner := plain.Each(p.Content, encodePart)
 		status := "success"
 		if p.IsError {
 			status = "error"
@@ -288,10 +280,7 @@ func encodePart(p core.Part) []byte {
 // convertFile writes a request without its model, which is in the path.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	var messages [][]byte
-	for _, m := range apimessage.Messages(turns) {
-		messages = append(messages, encode(m.Role, m.Parts))
-	}
+	messages := plain.Each(apimessage.Messages(turns), func(m apimessage.Turn) []byte { return encode(m.Role, m.Parts) })
 	raw := rawjson.Array(messages)
 	if system != "" {
 		raw = rawjson.Append(nil, `{"system":[{"text":?}],"messages":?}`, system, raw)

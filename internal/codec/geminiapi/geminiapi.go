@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/convert"
 	"github.com/condensehq/condense/internal/codec/request"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -245,10 +246,7 @@ func answer(was []byte, r core.ToolResult) []byte {
 }
 
 func encode(role core.Role, parts []core.Part, names map[string]string) []byte {
-	raw := make([][]byte, len(parts))
-	for i, p := range parts {
-		raw[i] = encodePart(p, names)
-	}
+	raw := plain.Each(parts, func(p core.Part) []byte { return encodePart(p, names) })
 	if len(raw) == 0 {
 		raw = [][]byte{[]byte(`{"text":""}`)}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -258,10 +259,7 @@ func encodeItemMessage(role core.Role, parts []core.Part) []byte {
 
 // encodeBlocks returns parts as an array of blocks of content.
 func encodeBlocks(role core.Role, parts []core.Part) []byte {
-	raw := make([][]byte, len(parts))
-	for i, p := range parts {
-		raw[i] = encodeBlock(role, p)
-	}
+	raw := plain.Each(parts, func(p core.Part) []byte { return encodeBlock(role, p) })
 	return rawjson.Array(raw)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/items"
 	"github.com/condensehq/condense/internal/codec/request"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -224,10 +225,7 @@ func arrange(f *codec.File, out *codec.Output) []core.Message {
 	if len(leads) == 0 {
 		return view
 	}
-	shown := make(map[string]bool, len(view))
-	for i := range view {
-		shown[view[i].ID] = true
-	}
+	shown := plain.Set(plain.Each(view, func(x core.Message) string { return x.ID }))
 	bereft := map[string]bool{} // items whose reasoning is hidden
 	for id, to := range leads {
 		bereft[to] = bereft[to] || !shown[id]

@@ -51,9 +51,7 @@ func (c *Card) Lines() []Line {
 	if r := c.Readers; r != nil {
 		var shares []string
 		_, rows := r.Table(r.Budgets[0])
-		for _, row := range rows {
-			shares = append(shares, fmt.Sprintf("%s %s", row[0], row[2]))
-		}
+		shares = append(shares, plain.Each(rows, func(row []any) string { return fmt.Sprintf("%s %s", row[0], row[2]) })...)
 		lines = append(lines, Line{"readers", fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered: %s",
 			size.Plural(r.Sessions, "session"), r.Author, r.Reader, c.Spent, strings.Join(shares, "; "))})
 	}

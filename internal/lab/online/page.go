@@ -14,6 +14,7 @@ import (
 	decide "github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/live"
 )
@@ -129,21 +130,15 @@ func (w *Watch) data(stats live.Stats, only string) *pageData {
 	all := w.all()
 	p := &pageData{Stats: stats, Modes: Modes(all), Reasons: decide.Reasons, Conversations: []measured{}}
 	p.Sentence = sentence(&stats, len(all), p.Modes)
-	for _, f := range stats.Failures {
-		p.Advice = append(p.Advice, control.Advice(f.Status))
-	}
-	for i := range stats.Windows {
-		p.Remedies = append(p.Remedies, stats.Windows[i].Remedy())
-	}
+	p.Advice = append(p.Advice, plain.Each(stats.Failures, func(f live.Failure) string { return control.Advice(f.Status) })...)
+	p.Remedies = append(p.Remedies, plain.Each(stats.Windows, func(x live.Window) string { return x.Remedy() })...)
 	for i, c := range all {
 		if c.ID != only && (only != "" || i >= maxCurves) {
 			c.Curve = nil
 		}
 		c.Curve = slices.Clone(c.Curve) // it changes while it is written
 		one := measured{Of: c}
-		for _, e := range c.Epochs {
-			one.Faults = append(one.Faults, e.Truth.Faults())
-		}
+		one.Faults = append(one.Faults, plain.Each(c.Epochs, func(e *Epoch) []string { return e.Truth.Faults() })...)
 		p.Conversations = append(p.Conversations, one)
 	}
 	return p

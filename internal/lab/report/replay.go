@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // maxRequests is the maximum number of requests that the page of a replay draws.
@@ -154,9 +155,7 @@ func replayScopes(r *lab.ReplayReport) []replayScope {
 			out = append(out, replayScope{Scope: l.Scope, Title: replayTitles[l.Scope], Tariff: l.Tariff, Sessions: l.Sessions})
 		}
 		row := replayRow{Policy: l.Policy, About: about[l.Policy], Failed: l.Failed}
-		for _, c := range replayColumns {
-			row.Cells = append(row.Cells, c.of(l))
-		}
+		row.Cells = append(row.Cells, plain.Each(replayColumns, func(c replayColumn) cell { return c.of(l) })...)
 		s := &out[len(out)-1]
 		s.Rows = append(s.Rows, row)
 	}

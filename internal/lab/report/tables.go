@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -63,9 +64,7 @@ func (b *builder) scope(t *lab.Table) scope {
 		for i := range t.Lines {
 			x := &t.Lines[i]
 			row := measureRow{name: b.name(x.Strategy, x.Bound), Sessions: x.Sessions, Cuts: x.Cuts, Failed: x.Failed, Over: x.Over}
-			for _, m := range out.Measures {
-				row.Cells = append(row.Cells, estimate(m, x.Values))
-			}
+			row.Cells = append(row.Cells, plain.Each(out.Measures, func(m *lab.Measure) cell { return estimate(m, x.Values) })...)
 			out.Rows = append(out.Rows, row)
 		}
 		s.Groups = append(s.Groups, out)

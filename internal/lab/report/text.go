@@ -64,13 +64,7 @@ func cut(s string, most int) (string, int) {
 	if len(s) <= most {
 		return s, 0
 	}
-	head, tail := most*3/4, len(s)-most/4
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
+	head, tail := plain.Back(s, most*3/4), plain.On(s, len(s)-most/4)
 	out := tail - head
 	return fmt.Sprintf("%s\n\n[… %s bytes are left out of this page …]\n\n%s", s[:head], thousands(out), s[tail:]), out
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -55,10 +56,7 @@ func (o *Options) settled() Options {
 func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) error {
 	o := opts.settled()
 	r = cleaned(r)
-	keep := map[string]bool{}
-	for _, d := range details {
-		keep[Visible(d.Row.Session)] = true
-	}
+	keep := plain.Set(plain.Each(details, func(d *lab.Detail) string { return Visible(d.Row.Session) }))
 	d := newData(r, o.MaxRows, keep)
 	text, err := embedDetails(d, r, details, o.MaxText)
 	if err != nil {
@@ -89,10 +87,7 @@ func keyOf(r *lab.Row) rowKey {
 
 // rowIndex returns the indices in the page of the rows of r; -1 for rows that are left out.
 func rowIndex(d *data, r *lab.Report) map[rowKey]int {
-	present := map[string]bool{}
-	for _, s := range d.Rows.Session {
-		present[r.Sessions[s].Name] = true
-	}
+	present := plain.Set(plain.Each(d.Rows.Session, func(s int) string { return r.Sessions[s].Name }))
 	out, n := make(map[rowKey]int, len(r.Rows)), 0
 	for i := range r.Rows {
 		at := -1

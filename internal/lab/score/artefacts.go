@@ -80,17 +80,11 @@ func (s *Scorer) readArtefacts() {
 			pending = pending[:0]
 		}
 	}
-	for _, name := range order {
-		s.artefacts = append(s.artefacts, last[name])
-	}
+	s.artefacts = append(s.artefacts, plain.Each(order, func(name uint64) artefact { return last[name] })...)
 }
 
 func (s *Scorer) artefactNames() map[uint64]bool {
-	out := map[uint64]bool{}
-	for _, a := range s.artefacts {
-		out[a.name] = true
-	}
-	return out
+	return plain.Set(plain.Each(s.artefacts, func(a artefact) uint64 { return a.name }))
 }
 
 // touched returns the file of a call with these arguments and the text that the call writes, which is empty

@@ -154,7 +154,7 @@ func (x *reachIndex) add(handle string, part int) {
 
 // named returns the parts with a handle or a number in a text: numbers are of extracts.
 func (x *reachIndex) named(handle, text string) []int {
-	if handle[0] == 'm' && !strings.HasPrefix(text, "[Extract of the conversation") {
+	if text, _ = core.CutFrame(text); handle[0] == 'm' && !strings.HasPrefix(text, "[Extract of the conversation") {
 		return nil
 	}
 	return x.handles[handle]

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An Origin is the author of a part of a message.
@@ -114,10 +115,7 @@ func turnsFrom(turns []int, i int) int {
 // names returns the names of the tools of s and of their parameters, from its calls and definitions. The
 // agent does not need the conversation for them.
 func (s *Session) names() []string {
-	seen := map[string]bool{}
-	for _, t := range s.Tools {
-		seen[t] = true
-	}
+	seen := plain.Set(s.Tools)
 	for i := range s.Messages {
 		for _, p := range s.Messages[i].Parts {
 			if c, ok := p.(core.ToolCall); ok {

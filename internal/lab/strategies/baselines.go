@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
@@ -48,9 +49,7 @@ func variantsOf(s registry.Strategy) []variant {
 		out = append(out, variant{name, presets.Name, text})
 	}
 	if s.Name == smart.Name {
-		for _, b := range baselines {
-			out = append(out, variant{b.name, "passes", json.RawMessage(b.list)})
-		}
+		out = append(out, plain.Each(baselines, func(b baseline) variant { return variant{b.name, "passes", json.RawMessage(b.list)} })...)
 	}
 	return out
 }

@@ -3,11 +3,11 @@ package strategies
 import (
 	"context"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/providers/slidingwindow"
 )
 
@@ -201,12 +201,5 @@ func cutContent(content []core.Part, limit int) ([]core.Part, bool) {
 // ends returns the beginning and the end of text, of limit bytes in all.
 func ends(text string, limit int) string {
 	from := int(headTailShare * float64(limit))
-	to := len(text) - (limit - from)
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to++
-	}
-	return text[:from] + headTailGap + text[to:]
+	return text[:plain.Back(text, from)] + headTailGap + text[plain.On(text, len(text)-(limit-from)):]
 }

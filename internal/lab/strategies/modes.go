@@ -65,10 +65,7 @@ func (f *fragment) chain(b *strings.Builder, r *lab.Report, mode string, chains 
 		printf(b, indent+"# %s: %s, a baseline that no configuration names\n", of, why)
 		return ""
 	}
-	var names []string
-	for _, p := range chains[winner] {
-		names = append(names, YAMLName(f.name(&p, cmp.Or(mode, "all"))))
-	}
+	names := plain.Each(chains[winner], func(p config.Provider) string { return YAMLName(f.name(&p, cmp.Or(mode, "all"))) })
 	for _, line := range append([]string{why}, lossesOf(r, mode)...) {
 		printf(b, indent+"# %s\n", line)
 	}

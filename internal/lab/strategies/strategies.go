@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
@@ -95,9 +96,7 @@ func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 			expanded = b.everything(ctx)
 		} else if name, ok := strings.CutSuffix(word, "~peers"); ok {
 			expanded = nil
-			for _, other := range b.Others {
-				expanded = append(expanded, name+"~"+other)
-			}
+			expanded = append(expanded, plain.Each(b.Others, func(other string) string { return name + "~" + other })...)
 		}
 		for _, w := range expanded {
 			s, chain, err := b.strategy(ctx, w)

@@ -174,15 +174,9 @@ func linesOf(text string) (all []string) {
 
 func (s *state) edit(old, now string) {
 	after := linesOf(now)
-	is := map[string]bool{}
-	for _, l := range after {
-		is[l] = true
-	}
+	is := plain.Set(after)
 	var next []string
-	before := map[string]bool{}
-	for _, l := range linesOf(old) {
-		before[l] = true
-	}
+	before := plain.Set(linesOf(old))
 	for _, l := range after {
 		if !before[l] {
 			next = append(next, l)

@@ -69,11 +69,7 @@ func (t *text) has(s string) bool {
 // hashes returns the hashes of the words of s.
 func (t *text) hashes(s string) []uint64 {
 	words := wordsOf(s)
-	all := make([]uint64, len(words))
-	for i, w := range words {
-		all[i] = maphash.String(t.seed, w)
-	}
-	return all
+	return plain.Each(words, func(w string) uint64 { return maphash.String(t.seed, w) })
 }
 
 // longer returns the hash of a run with one more word.

@@ -13,16 +13,14 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 )
 
 // originals returns the client's messages up to cut, each followed by the replacements once sent in its place. Sent is the
 // view that was condensed; before holds the originals kept earlier.
 func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []store.Original {
-	is := make(map[string]bool, len(own))
-	for _, raw := range own {
-		is[string(raw)] = true
-	}
+	is := plain.Set(plain.Each(own, func(raw []byte) string { return string(raw) }))
 	replaced := make([][][]byte, len(own)+1) // replacements, by the number of client messages before them
 	add := func(at int, raw []byte) {
 		if !is[string(raw)] {

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/openai"
 	"github.com/condensehq/condense/internal/codec/responses"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -64,11 +65,7 @@ func Write(api wire.API, f *codec.File, apart bool) ([]byte, error) {
 
 // Raw returns the JSON of messages as in the request.
 func Raw(messages []wire.Message) [][]byte {
-	raw := make([][]byte, len(messages))
-	for i := range messages {
-		raw[i] = messages[i].Raw
-	}
-	return raw
+	return plain.Each(messages, func(x wire.Message) []byte { return x.Raw })
 }
 
 // Identity returns a key that is equal for messages with the same content, whatever the model's thinking, images and

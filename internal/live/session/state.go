@@ -24,6 +24,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Limits of the sessions kept in memory. The store has the rest.
@@ -281,10 +282,7 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 	if err != nil && !Unstored(err) {
 		return nil, err
 	}
-	states := make([]*lineage.State, len(s.entries))
-	for i, e := range s.entries {
-		states[i] = e.State
-	}
+	states := plain.Each(s.entries, func(e *Entry) *lineage.State { return e.State })
 	c := &Lease{Session: s, Unread: err != nil && Answered(r)}
 	c.State, c.Kind = lineage.Follow(states, r, rolling)
 	c.Lost = s.lost && c.Kind == lineage.New && Answered(r)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -48,10 +49,7 @@ const (
 // the messages before it changed. Messages of view that are slices of r's are not read again. It parses a
 // message once, even if it comes with many requests, like an epoch's block; without a cache each time.
 func (c *Cache) Check(api API, r *Request, view [][]byte) error {
-	known := make(map[*byte]int, len(r.Messages))
-	for i := range r.Messages {
-		known[&r.Messages[i].Raw[0]] = i
-	}
+	known := plain.Index(r.Messages, func(x Message) *byte { return &x.Raw[0] })
 	messages := make([]Message, len(view))
 	for i, raw := range view {
 		if len(raw) > 0 {
@@ -81,10 +79,7 @@ func (c *Cache) Check(api API, r *Request, view [][]byte) error {
 		}
 		return place{f.Rule, &messages[f.Index].Raw[0]}
 	}
-	own := map[place]bool{}
-	for _, f := range check(api, r, r.Messages) {
-		own[of(f, r.Messages)] = true
-	}
+	own := plain.Set(plain.Each(check(api, r, r.Messages), func(f RuleError) place { return of(f, r.Messages) }))
 	for i := range found {
 		if found[i].Client = own[of(found[i], messages)]; !found[i].Client {
 			return &found[i]

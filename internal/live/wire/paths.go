@@ -217,11 +217,7 @@ const (
 )
 
 func foreign(name string, of Vendor, advice string, patterns ...string) []row {
-	rows := make([]row, len(patterns))
-	for i, p := range patterns {
-		rows[i] = row{p, Endpoint{Foreign: name, Owner: of, Advice: advice}}
-	}
-	return rows
+	return plain.Each(patterns, func(p string) row { return row{p, Endpoint{Foreign: name, Owner: of, Advice: advice}} })
 }
 
 // foreigners are paths of other vendors' APIs that are sent to a gateway by mistake. They are searched before the
@@ -241,11 +237,7 @@ var table = slices.Concat(clouds, foreigners, endpoints)
 
 // patterns are the patterns of the table, by parts.
 var patterns = func() [][]string {
-	all := make([][]string, len(table))
-	for i, r := range table {
-		all[i] = strings.Split(r.pattern, "/")
-	}
-	return all
+	return plain.Each(table, func(r row) []string { return strings.Split(r.pattern, "/") })
 }()
 
 // longestPath is the length in bytes above which no path is known.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -100,9 +101,7 @@ func Restore(r *Request, rounds func(i int) []*Round) [][]byte {
 		}
 		i += len(run)
 		if fit == nil {
-			for _, m := range run {
-				out = append(out, m.Raw)
-			}
+			out = append(out, plain.Each(run, func(m Message) []byte { return m.Raw })...)
 			continue
 		}
 		found = true

@@ -11,6 +11,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // memoryPages is the most memory of an instance, in pages of 64 KiB: 256 MiB.
@@ -61,10 +63,7 @@ type signature struct{ params, results []api.ValueType }
 
 func (s signature) String() string {
 	names := func(types []api.ValueType) string {
-		var all []string
-		for _, t := range types {
-			all = append(all, api.ValueTypeName(t))
-		}
+		all := plain.Each(types, api.ValueTypeName)
 		return "(" + strings.Join(all, ", ") + ")"
 	}
 	return names(s.params) + " -> " + names(s.results)

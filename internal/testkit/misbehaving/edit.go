@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // editor returns a provider whose result is f of the messages, a copy that f may modify. They are a little shorter
@@ -104,11 +105,7 @@ func dropper[T core.Part]() core.CondensationProvider {
 func mustStay(m core.Message) bool { return m.Protected || m.Role == core.RoleSystem }
 
 func cloneMessages(messages []core.Message) []core.Message {
-	c := make([]core.Message, len(messages))
-	for i := range messages {
-		c[i] = messages[i].Clone()
-	}
-	return c
+	return plain.Each(messages, func(x core.Message) core.Message { return x.Clone() })
 }
 
 // usersText returns a provider that applies f to the first long text of a user.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -54,10 +55,7 @@ func ParseMessage(data []byte) (*Message, error) {
 
 // Encode writes messages as Roo does: without space between them.
 func Encode(messages []*Message) []byte {
-	raw := make([][]byte, len(messages))
-	for i, m := range messages {
-		raw[i] = m.raw
-	}
+	raw := plain.Each(messages, func(m *Message) []byte { return m.raw })
 	return rawjson.Array(raw)
 }
 

@@ -3,6 +3,8 @@ package upstream
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // created is the time of every answer of OpenAI's API.
@@ -31,11 +33,7 @@ func (a *answer) render(p *prompt, u usage) [][]byte {
 	default:
 		events = a.responseEvents(p, u)
 	}
-	out := make([][]byte, len(events))
-	for i, e := range events {
-		out[i] = e.bytes()
-	}
-	return out
+	return plain.Each(events, func(e event) []byte { return e.bytes() })
 }
 
 type event struct {

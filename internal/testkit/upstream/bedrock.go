@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Members of the types of the Converse API, from the Smithy model bedrock-runtime-2023-09-30. A union has exactly one.
@@ -335,9 +337,7 @@ func (a *answer) bedrock(p *prompt, u usage) [][]byte {
 	case p.api == Messages && !p.stream:
 		return [][]byte{encode(a.message(p, u))}
 	case p.api == Messages:
-		for _, e := range a.messageEvents(p, u) {
-			out = append(out, chunk(e.data))
-		}
+		out = append(out, plain.Each(a.messageEvents(p, u), func(e event) []byte { return chunk(e.data) })...)
 		return out
 	}
 	add := func(kind string, o object) {

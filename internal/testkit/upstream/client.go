@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/coder/websocket"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Client is a small agent for tests. It sends its whole history, runs the calls of each answer with [Output], and
@@ -289,11 +291,7 @@ func (c *Client) usage(o object) {
 }
 
 func objects(v any) []object {
-	var out []object
-	for _, x := range anys(v) {
-		out = append(out, obj(x))
-	}
-	return out
+	return plain.Each(anys(v), obj)
 }
 
 // assemble returns a stream's additions to the history.

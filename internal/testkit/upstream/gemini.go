@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Fields of Google's types, from the discovery document of generativelanguage.googleapis.com (v1beta), by the name that
@@ -240,13 +242,9 @@ func checkContents(p *prompt, _ Model) *refusal {
 			continue
 		}
 		var called, answered []string
-		for _, b := range c.calls {
-			called = append(called, nameOf(b))
-		}
+		called = append(called, plain.Each(c.calls, nameOf)...)
 		if i+1 < len(all) {
-			for _, b := range all[i+1].responses {
-				answered = append(answered, nameOf(b))
-			}
+			answered = append(answered, plain.Each(all[i+1].responses, nameOf)...)
 		}
 		slices.Sort(called)
 		slices.Sort(answered)
@@ -353,10 +351,7 @@ func (a *answer) gemini(p *prompt, u usage) [][]byte {
 		}
 		return [][]byte{encode(a.candidate(p, u, append(parts, calls...), "STOP"))}
 	}
-	var chunks []object
-	for _, s := range pieces(a.text) {
-		chunks = append(chunks, a.candidate(p, u, []any{object{"text": s}}, ""))
-	}
+	chunks := plain.Each(pieces(a.text), func(s string) object { return a.candidate(p, u, []any{object{"text": s}}, "") })
 	if len(calls) > 0 {
 		chunks = append(chunks, a.candidate(p, u, calls, ""))
 	}

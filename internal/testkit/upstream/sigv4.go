@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // checkSignature verifies the key or the signature of a request to Amazon. The signature is computed from the
@@ -103,9 +105,7 @@ func awsQuery(raw string) string {
 	}
 	var pairs []string
 	for name, values := range query {
-		for _, v := range values {
-			pairs = append(pairs, awsEscape(name, false)+"="+awsEscape(v, false))
-		}
+		pairs = append(pairs, plain.Each(values, func(v string) string { return awsEscape(name, false) + "=" + awsEscape(v, false) })...)
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, "&")

@@ -16,6 +16,8 @@ import (
 	"sync"
 
 	"github.com/coder/websocket"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // WebSocket mode and chains of responses. Source: OpenAI's guides to WebSocket mode and to conversation state. A
@@ -83,9 +85,7 @@ func (v *Vendor) hold(r *Record, id string, output []object) {
 		return
 	}
 	all := slices.Clip(r.items)
-	for _, item := range output {
-		all = append(all, encode(item))
-	}
+	all = append(all, plain.Each(output, func(item object) json.RawMessage { return encode(item) })...)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.keeps {

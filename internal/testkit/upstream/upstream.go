@@ -34,6 +34,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -229,11 +230,7 @@ func New(o Options) *Vendor {
 func (v *Vendor) Records() []Record {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := make([]Record, len(v.records))
-	for i, r := range v.records {
-		out[i] = *r
-	}
-	return out
+	return plain.Each(v.records, func(r *Record) Record { return *r })
 }
 
 // Refusals returns the requests that broke a rule, without those that were only too large.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -124,10 +125,7 @@ func (f *File) Show(first int, texts []string, m int) {
 	if len(texts) == 0 {
 		return
 	}
-	lines := make([]Line, len(texts))
-	for i, t := range texts {
-		lines[i] = Line{Text: t, Seen: m, Times: 1, Edited: -1}
-	}
+	lines := plain.Each(texts, func(t string) Line { return Line{Text: t, Seen: m, Times: 1, Edited: -1} })
 	f.overtake(texts)
 	if first <= 0 {
 		f.Runs = append(f.Runs, Run{Lines: lines})
@@ -138,10 +136,7 @@ func (f *File) Show(first int, texts []string, m int) {
 
 // overtake removes the runs without a place that newer lines show, as they were or, after a change that is not known, as they are now.
 func (f *File) overtake(texts []string) {
-	shown := make(map[string]bool, len(texts))
-	for _, t := range texts {
-		shown[t] = true
-	}
+	shown := plain.Set(texts)
 	f.Runs = slices.DeleteFunc(f.Runs, func(r Run) bool {
 		if r.First > 0 {
 			return false
@@ -278,9 +273,7 @@ func (f *File) Append(text string, m int) {
 
 // written returns a run without a place that message m wrote.
 func written(text string, m int) (r Run) {
-	for _, t := range linesOf(text) {
-		r.Lines = append(r.Lines, Line{Text: t, Seen: m, Times: 1, Edited: m})
-	}
+	r.Lines = append(r.Lines, plain.Each(linesOf(text), func(t string) Line { return Line{Text: t, Seen: m, Times: 1, Edited: m} })...)
 	return r
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
@@ -148,9 +149,5 @@ func CodeOf(err error, other uint32) uint32 {
 
 // Index returns the indexes of messages by ID.
 func Index(messages []core.Message) map[string]int {
-	at := make(map[string]int, len(messages))
-	for i := range messages {
-		at[messages[i].ID] = i
-	}
-	return at
+	return plain.Index(messages, func(x core.Message) string { return x.ID })
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Counter is the host's counter for a provider in a plugin. It asks the host as seldom as it can.
@@ -54,10 +55,7 @@ func (c *Counter) CountEach(contents ...[]core.Part) []int {
 	if len(ask) == 0 {
 		return counts
 	}
-	unknown := make([][]core.Part, len(ask))
-	for j, i := range ask {
-		unknown[j] = contents[i]
-	}
+	unknown := plain.Each(ask, func(i int) []core.Part { return contents[i] })
 	got, err := c.ask(unknown)
 	if err == nil && len(got) != len(ask) {
 		err = fmt.Errorf("the host answered %d numbers to %d questions", len(got), len(ask))

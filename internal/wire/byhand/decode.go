@@ -146,6 +146,10 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 				m.Labels = map[string]string{}
 			}
 			m.Labels[Unname(label[0])] = Unname(label[1])
+		case numMessageNumber:
+			m.Number = int(f.N)
+		case numMessageProgram:
+			m.Program = f.N != 0
 		}
 		if err != nil {
 			return m, err

@@ -32,7 +32,9 @@ const (
 	numMessageTime      = 5
 	numMessageProtected = 6
 	numMessageTokens    = 7
-	numMessageLabels    = 8
+	numMessageNumber    = 8
+	numMessageProgram   = 9
+	numMessageLabels    = 10
 
 	numPartText      = 1
 	numPartCall      = 2
@@ -93,14 +95,25 @@ func SizeMessage(m *core.Message) int {
 	if !m.Time.IsZero() {
 		n += 1 + protowire.SizeVarint(uint64(m.Time.UnixMilli()))
 	}
-	if m.Protected {
-		n += 2
-	}
-	if m.Tokens != 0 {
-		n += 1 + protowire.SizeVarint(uint64(m.Tokens))
+	for _, v := range numbersOf(m) {
+		if v != 0 {
+			n += 1 + protowire.SizeVarint(v)
+		}
 	}
 	for k, v := range m.Labels {
 		n += SizeField(sizeStrings(Name(k), Name(v)))
+	}
+	return n
+}
+
+// numbersOf returns the fields of m from numMessageProtected on.
+func numbersOf(m *core.Message) [4]uint64 {
+	n := [...]uint64{0, uint64(m.Tokens), uint64(m.Number), 0}
+	if m.Protected {
+		n[0] = 1
+	}
+	if m.Program {
+		n[3] = 1
 	}
 	return n
 }
@@ -113,11 +126,10 @@ func appendMessage(b []byte, m *core.Message) []byte {
 	if !m.Time.IsZero() {
 		b = AppendNumber(b, numMessageTime, uint64(m.Time.UnixMilli()))
 	}
-	if m.Protected {
-		b = AppendNumber(b, numMessageProtected, 1)
-	}
-	if m.Tokens != 0 {
-		b = AppendNumber(b, numMessageTokens, uint64(m.Tokens))
+	for i, v := range numbersOf(m) {
+		if v != 0 {
+			b = AppendNumber(b, protowire.Number(numMessageProtected+i), v)
+		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Labels)) {
 		b = AppendBytes(b, numMessageLabels, AppendStrings(nil, Name(k), Name(m.Labels[k])))

@@ -1425,8 +1425,10 @@ type Message struct {
 	TimeMs    *int64                 `protobuf:"varint,5,opt,name=time_ms,json=timeMs,proto3,oneof" json:"time_ms,omitempty"` // when it was written: milliseconds since 1970, UTC
 	Protected bool                   `protobuf:"varint,6,opt,name=protected,proto3" json:"protected,omitempty"`               // must be kept verbatim
 	Tokens    int64                  `protobuf:"varint,7,opt,name=tokens,proto3" json:"tokens,omitempty"`                     // of the whole message
+	Number    int64                  `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`                     // its place in the conversation as recorded, from 1, by which the agent can recall it (m12); 0 if unknown
+	Program   bool                   `protobuf:"varint,9,opt,name=program,proto3" json:"program,omitempty"`                   // of a user's message: the agent's program wrote it, the user typed nothing of it
 	// What the host knows about it, without secrets: kept is why it must stay (see docs/protocol.md), and the agent's program may give others.
-	Labels        map[string]string `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels        map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1508,6 +1510,20 @@ func (x *Message) GetTokens() int64 {
 		return x.Tokens
 	}
 	return 0
+}
+
+func (x *Message) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Message) GetProgram() bool {
+	if x != nil {
+		return x.Program
+	}
+	return false
 }
 
 func (x *Message) GetLabels() map[string]string {
@@ -4386,7 +4402,7 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x16\n" +
 	"\x06target\x18\x05 \x01(\x03R\x06target\"<\n" +
 	"\bMessages\x120\n" +
-	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xbf\x02\n" +
+	"\bmessages\x18\x01 \x03(\v2\x14.condense.v1.MessageR\bmessages\"\xf1\x02\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
@@ -4394,8 +4410,11 @@ const file_condense_v1_condense_proto_rawDesc = "" +
 	"\x05parts\x18\x04 \x03(\v2\x11.condense.v1.PartR\x05parts\x12\x1c\n" +
 	"\atime_ms\x18\x05 \x01(\x03H\x00R\x06timeMs\x88\x01\x01\x12\x1c\n" +
 	"\tprotected\x18\x06 \x01(\bR\tprotected\x12\x16\n" +
-	"\x06tokens\x18\a \x01(\x03R\x06tokens\x128\n" +
-	"\x06labels\x18\b \x03(\v2 .condense.v1.Message.LabelsEntryR\x06labels\x1a9\n" +
+	"\x06tokens\x18\a \x01(\x03R\x06tokens\x12\x16\n" +
+	"\x06number\x18\b \x01(\x03R\x06number\x12\x18\n" +
+	"\aprogram\x18\t \x01(\bR\aprogram\x128\n" +
+	"\x06labels\x18\n" +
+	" \x03(\v2 .condense.v1.Message.LabelsEntryR\x06labels\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +

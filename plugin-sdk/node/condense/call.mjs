@@ -299,10 +299,10 @@ export function groups(messages) {
 export function requests(messages) {
   const out = new Set()
   for (let i = messages.length - 1; i >= 0; i--) {
-    const { role, kind, parts } = messages[i]
+    const { role, kind, parts, program } = messages[i]
     if (role === 'assistant' && !kind) break
     const said = parts.some((p) => p.kind === 'image' || p.kind === 'opaque' || (p.kind === 'text' && String(p.text).trim() !== ''))
-    if (role === 'user' && !kind && said) out.add(i)
+    if (role === 'user' && !kind && !program && said) out.add(i)
   }
   return out
 }

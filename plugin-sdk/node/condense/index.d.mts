@@ -67,6 +67,8 @@ export interface Message {
   protected: boolean
   tokens: number
   labels: Record<string, string>
+  number: number
+  program: boolean
 }
 
 export type Part =

@@ -315,7 +315,7 @@ def requests(messages):
         if m.role == "assistant" and not m.kind:
             break
         said = any(p.WhichOneof("kind") in ("image", "opaque") or p.text.strip() for p in m.parts)
-        if m.role == "user" and not m.kind and said:
+        if m.role == "user" and not m.kind and not m.program and said:
             out.add(i)
     return out
 

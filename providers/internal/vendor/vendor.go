@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -277,10 +278,7 @@ func (l *plan) window(items []json.RawMessage) ([]core.Message, error) {
 	if item == nil {
 		return nil, errors.New("the vendor returned no compaction")
 	}
-	must := map[string]bool{}
-	for i := range l.stay {
-		must[l.stay[i].ID] = true
-	}
+	must := plain.Set(plain.Each(l.stay, func(x core.Message) string { return x.ID }))
 	var out []core.Message
 	for _, m := range l.head {
 		text := joined(m)

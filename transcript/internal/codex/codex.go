@@ -32,6 +32,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/items"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
@@ -189,9 +190,7 @@ func (l *rolloutLine) compaction(view []core.Message, taken codec.IDs) (history.
 			m.Source = slices.Clip(item)
 			insert(m)
 		}
-		for i := range view {
-			c.Edit.Hide = append(c.Edit.Hide, view[i].ID)
-		}
+		c.Edit.Hide = append(c.Edit.Hide, plain.Each(view, func(x core.Message) string { return x.ID })...)
 		return c, nil
 	}
 	room := 4 * 20_000 // bytes: Codex estimates 4 for a token

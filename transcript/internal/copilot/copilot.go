@@ -33,6 +33,7 @@ import (
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -194,9 +195,7 @@ func (r *reader) compact(e *event, summary []core.Message) error {
 		return nil
 	}
 	c := history.Condensation{ID: id, Provider: "copilot", Time: e.time}
-	for _, m := range r.File.View() {
-		c.Edit.Hide = append(c.Edit.Hide, m.ID)
-	}
+	c.Edit.Hide = append(c.Edit.Hide, plain.Each(r.File.View(), func(m core.Message) string { return m.ID })...)
 	return r.File.Journal.Condense(c)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/request"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -130,9 +131,7 @@ func (f *format) records(data []byte, r *reader) (records [][]byte, err error) {
 	r.sep = jsonl.LineBreak(data)
 	rows, warnings, err := jsonl.Rows(data)
 	r.session.File.Warnings = append(r.session.File.Warnings, warnings...)
-	for _, row := range rows {
-		records = append(records, row.Raw)
-	}
+	records = append(records, plain.Each(rows, func(row jsonl.Row) []byte { return row.Raw })...)
 	return records, err
 }
 

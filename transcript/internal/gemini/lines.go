@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -170,9 +171,7 @@ func (r *lineReader) enter(s *stage) error {
 func (r *lineReader) take(m *logged, placed bool) []core.Message {
 	all := r.Take(m.raw, m.id, rawjson.Time(rawjson.Field(m.raw, "timestamp")), placed && len(m.messages) > 0, slices.Clone(m.messages))
 	r.ids[m.id] = nil
-	for i := range all {
-		r.ids[m.id] = append(r.ids[m.id], all[i].ID)
-	}
+	r.ids[m.id] = append(r.ids[m.id], plain.Each(all, func(x core.Message) string { return x.ID })...)
 	return all
 }
 
@@ -180,10 +179,7 @@ func (r *lineReader) take(m *logged, placed bool) []core.Message {
 // changed ones rewritten.
 func (r *lineReader) replace(s *stage) error {
 	c := history.Condensation{ID: fmt.Sprint("history-", s.line), Provider: "gemini", Time: s.time}
-	at := map[string]int{}
-	for i, m := range r.live {
-		at[m.id] = i
-	}
+	at := plain.Index(r.live, func(m *logged) string { return m.id })
 	keeps := map[string]bool{}
 	last, after := -1, ""
 	for _, m := range s.order[:s.set] {

@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/convert"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -346,8 +347,6 @@ func (w *writer) call(was []byte, c core.ToolCall, r core.ToolResult, answered b
 		}
 	}
 	result := [][]byte{w.response(r, core.Text(blocks.Join(texts)))}
-	for _, p := range media {
-		result = append(result, w.part(nil, p))
-	}
+	result = append(result, plain.Each(media, func(p core.Part) []byte { return w.part(nil, p) })...)
 	return rawjson.SetField(was, "result", rawjson.Array(result))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/convert"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 )
@@ -366,10 +367,7 @@ func patch(was []byte, parts []core.Part) []byte {
 
 // content returns parts as blocks.
 func content(parts []core.Part) []byte {
-	all := make([][]byte, len(parts))
-	for i, p := range parts {
-		all[i] = block(p)
-	}
+	all := plain.Each(parts, block)
 	return rawjson.Array(all)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/codec/blocks"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -243,10 +244,7 @@ func (l *layout) records(hides map[string][]string, known map[string]bool) []rec
 	if !choice {
 		return records
 	}
-	var timeline []core.Message
-	for i := range l.entries {
-		timeline = append(timeline, l.entries[i].Original)
-	}
+	timeline := plain.Each(l.entries, func(x history.Entry) core.Message { return x.Original })
 	want, got := l.file.Journal.Substitutes(), map[string]map[string][]string{}
 	if j, err := history.Restore(timeline, read); err == nil {
 		got = j.Substitutes()

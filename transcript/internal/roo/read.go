@@ -7,6 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/codec"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -50,10 +51,7 @@ func (f *conversation) adopt(names *naming) {
 			delete(f.copies, of)
 		}
 	}
-	at := make(map[string]int, len(f.messages))
-	for i := range f.messages {
-		at[f.messages[i].ID] = i
-	}
+	at := plain.Index(f.messages, func(x message) string { return x.ID })
 	for i := range f.messages {
 		m := &f.messages[i]
 		_, copied := f.copies[m.ID]
@@ -192,9 +190,7 @@ func (f *conversation) fromTags(records []history.Condensation) []history.Conden
 		if m.Kind == core.KindSummary {
 			c.Time, c.Newest = m.Time, m.ID // Roo appends it
 		}
-		for _, i := range h.hides {
-			c.Edit.Hide = append(c.Edit.Hide, f.messages[i].ID)
-		}
+		c.Edit.Hide = append(c.Edit.Hide, plain.Each(h.hides, func(i int) string { return f.messages[i].ID })...)
 		for _, i := range h.rewrites {
 			c.Edit.Rewrite = append(c.Edit.Rewrite, core.Rewrite{ID: f.messages[i].ID, Parts: f.fates[i].parts})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -310,10 +311,7 @@ func (c *Patcher) Parts(was []byte, said [][]core.Part) [][]byte {
 		}
 		raw, old = append(raw, part), append(old, c.Decode(part))
 	}
-	sent := make([]bool, len(old))
-	for i := range old {
-		sent[i] = old[i] != nil || c.Only
-	}
+	sent := plain.Each(old, func(x core.Part) bool { return x != nil || c.Only })
 	next := 0
 	unsent := func(to int) {
 		for ; next < to; next++ {

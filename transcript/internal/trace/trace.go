@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/convert"
 	"github.com/condensehq/condense/internal/codec/request"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -93,10 +94,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	if system != "" {
 		raw = rawjson.Append(raw, `,"system":?`, system)
 	}
-	var messages [][]byte
-	for _, m := range apimessage.Messages(turns) {
-		messages = append(messages, encode(m.Role, m.Kind, m.Parts))
-	}
+	messages := plain.Each(apimessage.Messages(turns), func(m apimessage.Turn) []byte { return encode(m.Role, m.Kind, m.Parts) })
 	out.Add(rawjson.Append(raw, `,"messages":?}`, rawjson.Array(messages)))
 	out.AddString("\n")
 	return nil

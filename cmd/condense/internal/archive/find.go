@@ -162,9 +162,7 @@ func (f *finding) all(ctx context.Context, terms []counted, but int) error {
 		case i == but && t.Must, i != but && t.pieces == 0:
 			return nil
 		case i == but:
-			for _, p := range t.Parts {
-				b = append(b, quoted(p))
-			}
+			b = append(b, plain.Each(t.Parts, quoted)...)
 		default:
 			b = append(b, quoted(t.Stem))
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // writeEvidence writes the shares of gold evidence kept, if there is any, with a column for every budget.
@@ -15,9 +16,7 @@ func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
 	}
 	budgets := r.EvidenceBudgets()
 	titles := []string{"strategy", "what", ">questions"}
-	for _, b := range budgets {
-		titles = append(titles, ">"+b)
-	}
+	titles = append(titles, plain.Each(budgets, func(b string) string { return ">" + b })...)
 	t := newRunsTable(markdown, 2, titles, titles)
 	for _, row := range rows {
 		cells, apart, several := []any{row.Strategy, row.What, row.Questions}, []any{row.Strategy, row.What, row.Questions}, false

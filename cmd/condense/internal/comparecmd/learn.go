@@ -319,9 +319,7 @@ func writeSpending(w io.Writer, all []lab.Spending, width int) {
 		s := &shown[i]
 		name := cmp.Or(clipped(s.Mode), "(all)")
 		row := []any{name, s.Sessions, size.Group(s.Tokens)}
-		for _, k := range kinds {
-			row = append(row, percent(s.ByKind[k], s.Tokens))
-		}
+		row = append(row, plain.Each(kinds, func(k tokens.Kind) any { return percent(s.ByKind[k], s.Tokens) })...)
 		byKind.Row(row...)
 		if i > 0 {
 			byTool.Divide()

@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -97,9 +98,7 @@ func writeHTML(ctx context.Context, a *cli.App, w io.Writer, c *comparison, r *l
 // commandLine returns args quoted for a shell.
 func commandLine(args []string) string {
 	words := []string{"condense"}
-	for _, w := range args[1:] {
-		words = append(words, cli.Quote(w))
-	}
+	words = append(words, plain.Each(args[1:], cli.Quote)...)
 	return strings.Join(words, " ")
 }
 

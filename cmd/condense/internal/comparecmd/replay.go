@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/report"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -214,9 +215,7 @@ func writeReplayCSV(w io.Writer, r *lab.ReplayReport) error {
 	for i := range r.Plays {
 		p := &r.Plays[i]
 		row := []string{p.Session, p.Source, p.Mode, p.Half, p.Policy, p.Tariff, number(&p.USD), number(&p.Untouched)}
-		for _, n := range []int{p.Requests, p.Sent, p.Read, p.Write, p.Peak, len(p.Epochs), p.Cut} {
-			row = append(row, strconv.Itoa(n))
-		}
+		row = append(row, plain.Each([]int{p.Requests, p.Sent, p.Read, p.Write, p.Peak, len(p.Epochs), p.Cut}, strconv.Itoa)...)
 		rows = append(rows, append(row, number(p.Had), number(p.User), strconv.Itoa(p.Repeats), strconv.Itoa(p.Gone), p.Error))
 	}
 	return c.WriteAll(rows)

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
@@ -118,9 +119,7 @@ func stopped(err error, sessions int, opts *lab.Options) error {
 // nothingCompared returns the reasons why no session of r could be compared.
 func nothingCompared(r *lab.Report) error {
 	errs := []error{errors.New("no session could be compared:")} //nolint:revive,staticcheck // a list follows
-	for _, reason := range skippedBy(r, shownReasons) {
-		errs = append(errs, errors.New("  "+reason))
-	}
+	errs = append(errs, plain.Each(skippedBy(r, shownReasons), func(reason string) error { return errors.New("  " + reason) })...)
 	return errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -29,9 +30,7 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 		return
 	}
 	titles := []string{"strategy", ">round", ">sessions"}
-	for _, c := range roundColumns {
-		titles = append(titles, ">"+c.title)
-	}
+	titles = append(titles, plain.Each(roundColumns, func(c column) string { return ">" + c.title })...)
 	t := newRunsTable(markdown, 3, titles, append([]string{"strategy", ">runs", ">round"}, titles[3:]...))
 	for i := range r.RoundLines {
 		l := &r.RoundLines[i]
@@ -242,9 +241,7 @@ func used(r *lab.Report, measure string) bool {
 // linesTable returns the table of the lines of t.
 func linesTable(t *lab.Table, columns []column) *term.Table {
 	titles := []string{"strategy", ">sessions"}
-	for _, c := range columns {
-		titles = append(titles, ">"+c.title)
-	}
+	titles = append(titles, plain.Each(columns, func(c column) string { return ">" + c.title })...)
 	out := term.NewTable(titles...)
 	bound := false
 	for i := range t.Lines {
@@ -254,9 +251,7 @@ func linesTable(t *lab.Table, columns []column) *term.Table {
 		}
 		bound = l.Bound
 		row := []any{l.Strategy, l.Sessions}
-		for _, c := range columns {
-			row = append(row, cell(l, c.measure))
-		}
+		row = append(row, plain.Each(columns, func(c column) any { return cell(l, c.measure) })...)
 		out.Row(row...)
 	}
 	return out
@@ -265,9 +260,7 @@ func linesTable(t *lab.Table, columns []column) *term.Table {
 // writeSpread writes how far apart the runs of strategies are, if any ran several times.
 func writeSpread(w io.Writer, t *lab.Table, columns []column, title string, markdown bool, width int) {
 	titles := []string{"strategy", ">runs"}
-	for _, c := range columns {
-		titles = append(titles, ">"+c.title)
-	}
+	titles = append(titles, plain.Each(columns, func(c column) string { return ">" + c.title })...)
 	out, repeated := term.NewTable(titles...), false
 	for i := range t.Lines {
 		l := &t.Lines[i]

@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 )
 
@@ -129,9 +130,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (con
 		return l, nil
 	}
 	l.Files = l.Files[:0]
-	for _, f := range c.Files() {
-		l.Files = append(l.Files, cli.FromHere(f))
-	}
+	l.Files = append(l.Files, plain.Each(c.Files(), cli.FromHere)...)
 	l.Warnings, l.Policy = append(l.Warnings, c.Warnings()...), c.Policy()
 	if !strict {
 		l.Warnings = append(l.Warnings, tuning(c)...)

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -248,9 +249,7 @@ func printReaders(a *cli.App, lines []overviewLine) {
 func overview(a *cli.App, c *config.Config, window int) ([]overviewLine, error) {
 	// The default profile is first: unknown modes use it.
 	places := []cli.Place{{}}
-	for _, m := range c.Modes() {
-		places = append(places, cli.Place{Mode: m})
-	}
+	places = append(places, plain.Each(c.Modes(), func(m string) cli.Place { return cli.Place{Mode: m} })...)
 	checker := a.Checker()
 	used := map[string]bool{}
 	var lines []overviewLine
@@ -265,9 +264,7 @@ func overview(a *cli.App, c *config.Config, window int) ([]overviewLine, error) 
 			Trigger: f.trigger.Used, Target: f.trigger.Budget.Target, Chain: []string{},
 			Reads: checker.Readers(c, e.Resolved),
 		}
-		for _, provider := range e.Resolved.Chain {
-			l.Chain = append(l.Chain, provider.Name)
-		}
+		l.Chain = append(l.Chain, plain.Each(e.Resolved.Chain, func(provider config.Provider) string { return provider.Name })...)
 		used[l.Profile] = true
 		lines = append(lines, l)
 		return nil

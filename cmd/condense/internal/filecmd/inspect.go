@@ -406,13 +406,12 @@ func opportunities(ctx context.Context, view []core.Message, counter *tokens.Cou
 	if err != nil {
 		return nil, fmt.Errorf("opportunities: %w", err)
 	}
-	var out []opportunity
-	for _, o := range found {
-		out = append(out, opportunity{
+	out := plain.Each(found, func(o smart.Opportunity) opportunity {
+		return opportunity{
 			Pass: o.Name, Class: o.Class, Looked: o.Looked, Changed: o.Changed,
 			Saved: max(0, o.TokensBefore-o.TokensAfter), ByKind: o.Saved, MS: float64(o.Duration.Microseconds()) / 1000,
-		})
-	}
+		}
+	})
 	return out, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
 )
 
@@ -119,10 +120,7 @@ func hasNumbers(view []core.Message) bool {
 // keep writes the whole beside a file with the view of the session.
 func (w *whole) keep(session *history.Journal, path string) error {
 	if c := session.Condensations(); w.ids != nil && len(c) > 0 {
-		shown := map[string]bool{}
-		for _, m := range w.journal.View() {
-			shown[m.ID] = true
-		}
+		shown := plain.Set(plain.Each(w.journal.View(), func(m core.Message) string { return m.ID }))
 		after := slices.Clone(session.View())
 		for i := range after {
 			m := &after[i]

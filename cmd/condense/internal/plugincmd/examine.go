@@ -91,10 +91,7 @@ func testPlugin(ctx context.Context, a *cli.App, trial *plugins.Trial, t *plugin
 // printVerdicts prints the outcome of the cases, each of them if verbose, and each broken
 // rule.
 func printVerdicts(w io.Writer, r *coretest.Report, findings []judge.Finding, took time.Duration, verbose bool) {
-	wrong := map[string]bool{}
-	for _, f := range findings {
-		wrong[f.Case] = true
-	}
+	wrong := plain.Set(plain.Each(findings, func(f judge.Finding) string { return f.Case }))
 	passed, declined := 0, 0
 	if verbose {
 		term.Printf(w, "\n")

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A launched agent.
@@ -82,9 +83,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		fill = strings.NewReplacer(append(texts, "{file}", file)...).Replace
 	}
 	if begins {
-		for _, arg := range p.Args {
-			l.args = append(l.args, fill(arg))
-		}
+		l.args = append(l.args, plain.Each(p.Args, fill)...)
 	}
 	if p.Merge != "" {
 		text, err := merged(&p, recall, to.later, lookup(environ, p.Merge), fill)
@@ -137,9 +136,7 @@ func (l *launched) recall(r *Recall, fill func(string) string) error {
 	for name, value := range r.Env {
 		l.set(name, fill(value))
 	}
-	for _, arg := range r.Args {
-		l.args = append(l.args, strings.ReplaceAll(fill(arg), "{mcpfile}", file))
-	}
+	l.args = append(l.args, plain.Each(r.Args, func(arg string) string { return strings.ReplaceAll(fill(arg), "{mcpfile}", file) })...)
 	return nil
 }
 
@@ -160,9 +157,7 @@ func (l *launched) meter(m *Meter, program, environ []string) error {
 		return err
 	}
 	l.set(meterVariable, string(line))
-	for _, arg := range m.Args {
-		l.args = append(l.args, strings.ReplaceAll(arg, "{plugin}", plugin))
-	}
+	l.args = append(l.args, plain.Each(m.Args, func(arg string) string { return strings.ReplaceAll(arg, "{plugin}", plugin) })...)
 	if m.Variable == "" {
 		return nil
 	}

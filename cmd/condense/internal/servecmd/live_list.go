@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/live/control"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -106,16 +107,12 @@ func remarksOn(c *control.Conversation) []string {
 		all = append(all, what)
 	}
 	if e := c.LastEpoch; e != nil && c.Condensed {
-		for _, fault := range e.Truth.Faults() {
-			all = append(all, c.Short()+": "+fault)
-		}
+		all = append(all, plain.Each(e.Truth.Faults(), func(fault string) string { return c.Short() + ": " + fault })...)
 	}
 	if c.Money != "" {
 		all = append(all, c.Short()+": "+c.Money)
 	}
-	for _, trouble := range c.Troubles() {
-		all = append(all, c.Short()+": "+trouble)
-	}
+	all = append(all, plain.Each(c.Troubles(), func(trouble string) string { return c.Short() + ": " + trouble })...)
 	if c.Undone {
 		all = append(all, c.Short()+": its last condensation is undone; only a full window, or 'condense live now', brings the next one")
 	}

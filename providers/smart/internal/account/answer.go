@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -176,11 +175,7 @@ func harmless(text string) string {
 	text = tags().ReplaceAllString(text, "‹$1")
 	text = written().ReplaceAllString(text, "($1")
 	if len(text) > longestItem {
-		cut := longestItem
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
+		text = text[:plain.Back(text, longestItem)] + "…"
 	}
 	return text
 }

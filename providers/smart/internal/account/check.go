@@ -339,10 +339,7 @@ var inSentence = plain.Pattern(`\r?\n(\p{Ll})`)
 
 // shared returns how many of words are in text, and whether all numbers among them are.
 func shared(words []string, text string) (n int, numbers bool) {
-	has := map[string]bool{}
-	for _, w := range content(text) {
-		has[w] = true
-	}
+	has := plain.Set(content(text))
 	numbers = true
 	for _, w := range words {
 		if has[w] {
