@@ -84,6 +84,7 @@ type tooled struct {
 	session *session.Session // nil if it has none
 	apart   *session.Session // of a first request without the tool, with the words of one that has it; else nil
 	at      wire.Hash        // rolling hash of the client's own messages
+	own     *wire.Request    // as the client sent it; nil if it has none
 }
 
 // read parses the request, and plans what to send. The plan is nil for requests that are not condensed.
