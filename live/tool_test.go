@@ -888,3 +888,24 @@ func TestRecallToolChangeOfModel(t *testing.T) {
 	}
 	p.unseen(t)
 }
+
+// An agent without sessions that shortens its history by itself goes on with the tool, and others begin with it only.
+func TestRecallToolAfterTheAgentsOwnCompaction(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]bool{"You are the GitHub Copilot CLI, a terminal assistant.": true, "You are another one.": false} {
+		c := upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", System: system}
+		p := newPlay(t, upstream.Options{Script: upstream.Loop(20, 100, nil)}, c, withTool)
+		p.steps(t, 6)
+		summary := first(upstream.Messages, "Some of the conversation history has been summarized to free up context.\n\n<summary>\nSix are read.\n</summary>")
+		p.client.History = append([]object{summary}, p.client.History[len(p.client.History)-2:]...)
+		for range 3 {
+			p.steps(t, 1)
+			if got := bytes.Contains(p.lastBody(), []byte(recallName)); got != want {
+				t.Errorf("%s The tool is in the request: %v", system, got)
+			}
+		}
+		if got := p.vendor.Refusals(); len(got) > 0 {
+			t.Errorf("refused: %+v", got)
+		}
+	}
+}
