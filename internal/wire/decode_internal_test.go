@@ -125,23 +125,23 @@ func TestEncodeIsProtobuf(t *testing.T) {
 			}
 		}
 		got := encodeRun(messages)
-		run := &condensepb.Messages{}
+		body := &condensepb.Messages{}
 		for i := range messages {
-			run.Messages = append(run.Messages, toMessage(t, &messages[i]))
+			body.Messages = append(body.Messages, toMessage(t, &messages[i]))
 		}
 		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(
-			&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Messages{Messages: run}})
+			&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Messages{Messages: body}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
 			t.Fatalf("seed %d: wrote\n%x\nwant\n%x", seed, got, want)
 		}
-		body, ok := byhand.RunOf(got)
-		if !ok {
-			t.Fatalf("seed %d: not taken for a run", seed)
+		run, err := kindOf(got)
+		if err != nil || run.Num != numMessages {
+			t.Fatalf("seed %d: not taken for a run, %v", seed, err)
 		}
-		back, err := byhand.DecodeRun(body, nil)
+		back, err := byhand.DecodeRun(run.Value, nil)
 		if err != nil || len(back) != len(messages) {
 			t.Fatalf("seed %d: read %d messages, %v; want %d", seed, len(back), err, len(messages))
 		}
@@ -174,11 +174,11 @@ func TestLaterFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, _, err := decodeRequest(data)
-	if err != nil {
-		t.Fatal(err)
+	run, err := kindOf(data)
+	if err != nil || run.Num != numMessages {
+		t.Fatal(run.Num, err)
 	}
-	messages, err := byhand.DecodeRun(run, nil)
+	messages, err := byhand.DecodeRun(run.Value, nil)
 	if err != nil || len(messages) != 1 || messages[0].ID != "m" || len(messages[0].Parts) != 3 {
 		t.Fatalf("read %+v, %v", messages, err)
 	}
@@ -236,19 +236,18 @@ func FuzzDecodeRun(f *testing.F) {
 	f.Add([]byte("\x12\x04\x0a\x02\x22\x00"))
 	f.Add([]byte("\x12\x06\x0a\x04\x08\x01\x10\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		run, _, err := decodeRequest(data)
-		if err != nil || run == nil {
+		run, err := kindOf(data)
+		if err != nil || run.Num != numMessages {
 			return
 		}
-		messages, err := byhand.DecodeRun(slices.Clone(run), nil)
+		messages, err := byhand.DecodeRun(slices.Clone(run.Value), nil)
 		if err != nil || len(messages) == 0 {
 			return
 		}
-		body, ok := byhand.RunOf(encodeRun(messages))
-		if !ok {
-			t.Fatal("what was written is no run")
+		if run, err = kindOf(encodeRun(messages)); err != nil || run.Num != numMessages {
+			t.Fatalf("what was written is no run, %v", err)
 		}
-		again, err := byhand.DecodeRun(body, nil)
+		again, err := byhand.DecodeRun(run.Value, nil)
 		if err != nil || len(again) != len(messages) {
 			t.Fatalf("read %d messages, then %d, %v", len(messages), len(again), err)
 		}

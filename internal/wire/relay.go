@@ -127,7 +127,7 @@ func (g *GuestCall) receive() error {
 	}
 	g.Start = data
 	for n := int64(0); n < start.GetMessageCount(); {
-		run, _, err := g.call.next()
+		run, err := g.call.run()
 		if err != nil {
 			return err
 		}
