@@ -106,7 +106,8 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 			att.Reason = "already on target"
 		}
 		return att, nil
-	case req.Trigger != TriggerIngest && tokens > max(work.Budget.Target, min(work.Budget.Target+added, req.Budget.Limit)): // no provider can do without the frames
+	// No provider can do without the frames.
+	case req.Trigger != TriggerIngest && tokens > max(work.Budget.Target, min(work.Budget.Target+added, req.Budget.Limit)):
 		att.Outcome = OutcomeInsufficient
 		att.Reason = fmt.Sprintf("%s above the target of %s", size.Plural(tokens-req.Budget.Target, "token"), size.Group(req.Budget.Target))
 	default:
