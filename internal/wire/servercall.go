@@ -30,7 +30,7 @@ var errEnded = errors.New("the call has ended")
 // report from many goroutines, even after the call has ended.
 type serverCall struct {
 	stream    serverStream
-	fragments assembler
+	fragments Assembler
 	level     slog.Level  // the least that the host wants
 	estimate  bool        // the host wants to know only what the call would cost
 	host      byhand.Host // once the request has come
@@ -127,7 +127,7 @@ func (c *serverCall) begin() (start *condensepb.Start, data []byte, err error) {
 	if err = proto.Unmarshal(kind.Value, start); err != nil {
 		return nil, nil, invalid(err)
 	}
-	c.level = levels[start.GetLogLevel()]
+	c.level = Levels[start.GetLogLevel()]
 	return start, kind.Value, nil
 }
 
@@ -181,7 +181,7 @@ func (c *serverCall) run() ([]byte, error) {
 
 // next returns what the next envelope is, assembled if it was sent in fragments.
 func (c *serverCall) next() (kind byhand.Field, err error) {
-	_, err = c.fragments.next(c.stream, func(data []byte) (_ *condensepb.Fragment, err error) {
+	_, err = c.fragments.Next(c.stream, func(data []byte) (_ *condensepb.Fragment, err error) {
 		if kind, err = kindOf(data); err != nil || kind.Num != numFragment {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func kindOf(data []byte) (kind byhand.Field, err error) {
 func invalid(err error) error { return status.Error(codes.InvalidArgument, valid(err.Error())) }
 
 func newServerCall(stream serverStream) *serverCall {
-	return &serverCall{stream: stream, fragments: assembler{max: math.MaxInt, fault: invalid}, waiting: map[uint64]chan []byte{}}
+	return &serverCall{stream: stream, fragments: Assembler{Max: math.MaxInt, Fault: invalid}, waiting: map[uint64]chan []byte{}}
 }
 
 // receive passes replies to the callbacks that wait for them, until the stream ends.
@@ -255,7 +255,7 @@ func (c *serverCall) send(env *condensepb.CondenseResponse) error {
 	if c.ended {
 		return errEnded
 	}
-	return send(env, wrapResponse, c.stream.Send)
+	return Send(env, wrapResponse, c.stream.Send)
 }
 
 // end stops goroutines of the provider that still run from using the stream, which must not
@@ -269,7 +269,7 @@ func (c *serverCall) end() {
 // ask sends the Callback whose field num is request, and waits for the Reply, or for ctx.
 func (c *serverCall) ask(ctx context.Context, num protowire.Number, request []byte) ([]byte, error) {
 	cb := &condensepb.Callback{}
-	if err := unmarshal(byhand.AppendBytes(nil, num, request), cb); err != nil {
+	if err := Unmarshal(byhand.AppendBytes(nil, num, request), cb); err != nil {
 		return nil, fmt.Errorf("it asks with something that is no Callback: %w", err)
 	}
 	ch := make(chan []byte, 1)
@@ -317,17 +317,18 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err != nil {
 		return toStatus(err)
 	}
-	steps, err := toSteps(res.Steps)
+	steps, err := ToSteps(res.Steps)
 	if err != nil {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(less(res.Usage, c.host.Spent())), Steps: steps, State: res.State, Later: valid(res.Later)},
+		Done: &condensepb.Done{Usage: ToUsage(Less(res.Usage, c.host.Spent())), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
 }
 
-func toSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
-	for i := range steps[:min(len(steps), maxSteps)] {
+// ToSteps returns steps as the generated code has them.
+func ToSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
+	for i := range steps[:min(len(steps), MaxSteps)] {
 		step := &condensepb.Step{}
 		if err := proto.Unmarshal(byhand.EncodeStep(&steps[i]), step); err != nil {
 			return nil, err
@@ -335,4 +336,33 @@ func toSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
 		out = append(out, step)
 	}
 	return out, nil
+}
+
+// MaxSteps is how many steps of an answer are reported; the rest is dropped.
+const MaxSteps = 1000
+
+// ToUsage returns a usage as the generated code has it.
+func ToUsage(u core.Usage) *condensepb.Usage {
+	return &condensepb.Usage{
+		Calls: int64(u.Calls), InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),
+		CachedTokens: int64(u.CachedTokens), Usd: u.USD, Unpriced: int64(u.Unpriced),
+	}
+}
+
+// Less returns u without v.
+func Less(u, v core.Usage) core.Usage {
+	return core.Usage{
+		Calls: max(u.Calls-v.Calls, 0), InputTokens: max(u.InputTokens-v.InputTokens, 0),
+		OutputTokens: max(u.OutputTokens-v.OutputTokens, 0), CachedTokens: max(u.CachedTokens-v.CachedTokens, 0),
+		USD: cents(u.USD - v.USD), Unpriced: max(u.Unpriced-v.Unpriced, 0),
+	}
+}
+
+// cents returns an amount without the rounding errors of floating-point arithmetic.
+func cents(usd float64) float64 {
+	const least = 1e-9
+	if usd < least {
+		return 0
+	}
+	return usd
 }

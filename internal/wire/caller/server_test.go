@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
