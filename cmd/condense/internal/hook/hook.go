@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -177,7 +178,7 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 		limited, cancel := context.WithTimeout(ctx, ownPatience)
 		text, err := s.through(limited, s.Own, whole, s.MaxResult == 0)
 		if cancel(); err != nil {
-			s.Logger.WarnContext(ctx, "no provider of the configuration shortens the result", "error", err)
+			s.Logger.WarnContext(ctx, "no provider of the configuration shortens the result", "error", secret.Safe(err.Error()))
 		} else if s.MaxResult == 0 || s.kept(ctx, whole, text) {
 			whole = text
 		}
@@ -245,7 +246,7 @@ func (s *shortener) through(ctx context.Context, host *condense.Host, text strin
 	}
 	for _, a := range report.Attempts {
 		if a.Err != nil {
-			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome, "reason", a.Reason)
+			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome, "reason", secret.Safe(a.Reason))
 		}
 	}
 	for _, m := range c.View() {
