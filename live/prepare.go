@@ -288,8 +288,7 @@ func (p *plan) ingest(ctx context.Context) error {
 			return nil
 		}
 		all, err := short()
-		if err != nil {
-			errs = err
+		if errs = err; err != nil {
 			return nil
 		}
 		raw := all[i-from]

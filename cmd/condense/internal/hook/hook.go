@@ -193,21 +193,17 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 		return s.head(ctx, f, limit)
 	}
 	text, err := s.run(ctx, whole, limit)
-	if err != nil || limit == 0 {
+	if err != nil || limit == 0 || s.kept(ctx, whole, text) {
 		return text, err
 	}
-	if !s.kept(ctx, whole, text) {
-		return s.run(ctx, whole, 0)
-	}
-	return text, nil
+	return s.run(ctx, whole, 0)
 }
 
 const answerID, callID, resultID = "answer", "call", "result"
 
 // messages are a call and its result with the text.
 func (s *shortener) messages(text string) []core.Message {
-	id := s.event.Call
-	id = cmp.Or(id, callID)
+	id := cmp.Or(s.event.Call, callID)
 	return []core.Message{
 		{ID: callID, Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: id, Name: s.event.Tool, Args: string(s.event.Input)}}},
 		{ID: resultID, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(text)}}}},
@@ -307,10 +303,7 @@ func (s *shortener) head(ctx context.Context, f *field, limit int) (string, erro
 	}
 	handle := core.Handle(s.messages(f.text)[1].Parts[0])
 	short := f.text[:at] + fmt.Sprintf("[… %d lines of %s left out: read on with offset %d; recall h:%s]", rest, s.event.Tool, f.first+lines, handle)
-	if len(short) >= len(f.text) {
-		return f.text, nil
-	}
-	if !s.kept(ctx, f.text, short) {
+	if len(short) >= len(f.text) || !s.kept(ctx, f.text, short) {
 		return f.text, nil
 	}
 	f.lines = lines + 1
