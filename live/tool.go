@@ -92,7 +92,8 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	case has:
 	case without: // the conversation began without the tool, and its cached prefix must not change
 		return nil
-	case began && (r.from.session != "" && len(known.Tools) > 0 || may && r.compacted(first)): // the agent has shortened the history
+	case began && r.from.session != "" && len(known.Tools) > 0: // the agent has shortened a history that had the tool
+	case began && may && r.from.agent.Shortened(r.parsed.Messages[first].Raw):
 	case !may || began && !r.g.library.Continues(r.parsed.API, messages.Raw(r.parsed.Messages)): // else it begins with the view of another one
 		return nil
 	}
@@ -112,12 +113,6 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	}
 	r.parsed, r.rolling, r.tool = parsed, lineage.Roll(parsed.Messages), tooled{session: in, at: last, own: own}
 	return nil
-}
-
-// compacted reports whether a history that begins with a message is one that its agent has shortened: the vendor has no other form of it.
-func (r *request) compacted(first int) bool {
-	words, raw := r.from.agent.Compacted, r.parsed.Messages[first].Raw
-	return words != nil && bytes.Contains(raw[:min(len(raw), maxRead)], words)
 }
 
 // mayHaveTool reports whether a new conversation may get the tool, for its first request as for one that counts it. Requests with a

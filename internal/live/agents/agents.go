@@ -125,6 +125,12 @@ func (a *Agent) Alone(model string, window, history int) (tokens int, known bool
 	return history, true
 }
 
+// Shortened reports whether a history that begins with a message is one that the agent has shortened by itself.
+func (a *Agent) Shortened(first []byte) bool {
+	const front = 1000 // bytes, in which its words are
+	return a.Compacted != nil && bytes.Contains(first[:min(len(first), front)], a.Compacted)
+}
+
 // Basis says with what the money of condensing is compared. The agent may be nil.
 func (a *Agent) Basis() string {
 	if a != nil && a.After > 0 {

@@ -148,7 +148,7 @@ func (s *State) Parts(r *wire.Request) map[string]int {
 		}
 		if i >= cut {
 			ours[part] += s.Counts[i]
-		} else if roleParts[m.Role] == "system" && i < len(s.Epoch.Block) && bytes.Equal(s.Epoch.Block[i], shape(r.API, m.Raw)) { // kept at the front
+		} else if b := s.Epoch.Block; roleParts[m.Role] == "system" && i < len(b) && bytes.Equal(b[i], shape(r.API, m.Raw)) {
 			ours[part], ours["condensed"] = ours[part]+m.Tokens, ours["condensed"]-m.Tokens
 		}
 	}

@@ -278,7 +278,8 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 // first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent does not condense
 // by itself.
 func (k *knowing) first(g *live.Gateway) []string {
-	if row := agents.Find(k.agent.Name); row == nil || row == agents.Any() || k.elsewhere == "" && k.alone() && row.Share+float64(row.Reserve) > 0 {
+	row := agents.Find(k.agent.Name)
+	if off := k.alone() && row.Share+float64(row.Reserve) > 0; row == agents.Any() || off && k.elsewhere == "" {
 		return k.unread
 	}
 	return append(k.unread, k.said(live.Due(g, k.agent.Name, k.starts)))
