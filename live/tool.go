@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live/internal/chain"
 	"github.com/condensehq/condense/live/internal/payload"
@@ -61,9 +62,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		return err
 	}
 	rounds := func(i int) (all []*wire.Round) {
-		for _, a := range known.Rounds[r.rolling[i-1]] {
-			all = append(all, a.Round)
-		}
+		all = append(all, plain.Each(known.Rounds[r.rolling[i-1]], func(a *session.ToolRecord) *wire.Round { return a.Round })...)
 		return all
 	}
 	answer := slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })

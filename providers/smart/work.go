@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -418,11 +419,7 @@ func (w *work) join(b *block) string {
 // content returns the content of a result whose texts became one text.
 func content(was []core.Part, text string, mediaGone bool) []core.Part {
 	out := []core.Part{core.Text(text)}
-	for _, p := range was {
-		if _, ok := p.(core.Text); !ok && !mediaGone {
-			out = append(out, p)
-		}
-	}
+	out = append(out, plain.Only(was, func(p core.Part) bool { _, ok := p.(core.Text); return !ok && !mediaGone })...)
 	return out
 }
 

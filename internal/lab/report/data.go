@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -215,9 +216,7 @@ func Choose(r *lab.Report, n int) []lab.Row {
 	}
 	slices.Sort(chosen)
 	out := make([]lab.Row, 0, len(chosen))
-	for _, i := range chosen {
-		out = append(out, r.Rows[i])
-	}
+	out = append(out, plain.Each(chosen, func(i int) lab.Row { return r.Rows[i] })...)
 	return out
 }
 

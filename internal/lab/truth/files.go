@@ -177,11 +177,7 @@ func (s *state) edit(old, now string) {
 	is := plain.Set(after)
 	var next []string
 	before := plain.Set(linesOf(old))
-	for _, l := range after {
-		if !before[l] {
-			next = append(next, l)
-		}
-	}
+	next = append(next, plain.Only(after, func(l string) bool { return !before[l] })...)
 	for l := range before {
 		if !is[l] {
 			delete(s.lines, l)

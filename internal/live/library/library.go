@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
 )
@@ -459,11 +460,6 @@ func (l *Library) promised(ctx context.Context, reader, session string, r recall
 
 // OfKind returns the originals of some kinds.
 func OfKind(kept []store.Original, kinds ...string) [][]byte {
-	var all [][]byte
-	for _, o := range kept {
-		if slices.Contains(kinds, o.Kind) {
-			all = append(all, o.Data)
-		}
-	}
-	return all
+	return plain.Each(plain.Only(kept, func(o store.Original) bool { return slices.Contains(kinds, o.Kind) }),
+		func(o store.Original) []byte { return o.Data })
 }

@@ -249,11 +249,8 @@ func (f *conversation) hiders(hidden map[string]bool) []hider {
 			h.name, h.hides = plainName(t.condenseID), slices.Compact(slices.Clone(condensed[t.condenseID]))
 		case t.marker && t.truncationID != "":
 			h.name = plainName(t.truncationID)
-			for _, j := range slices.Compact(slices.Clone(truncated[t.truncationID])) {
-				if f.pivot == none || j < f.pivot || i > f.pivot {
-					h.hides = append(h.hides, j)
-				}
-			}
+			h.hides = append(h.hides, plain.Only(slices.Compact(slices.Clone(truncated[t.truncationID])),
+				func(j int) bool { return f.pivot == none || j < f.pivot || i > f.pivot })...)
 		default:
 			continue
 		}

@@ -154,11 +154,7 @@ func (t *Table) writer(columns, widths []int, titles text.Align) table.Writer {
 	}
 	w.SetColumnConfigs(configs)
 	pick := func(from []string) table.Row {
-		var out table.Row
-		for _, i := range columns {
-			out = append(out, from[i])
-		}
-		return out
+		return plain.Each(columns, func(i int) any { return from[i] })
 	}
 	if strings.Join(t.header, "") != "" {
 		w.AppendHeader(pick(t.header))
