@@ -295,9 +295,7 @@ func promptTokens(w *work, p *model.Prompt) int {
 	if p.Tools != "" {
 		n += w.count(p.Tools)
 	}
-	for i := range p.Messages {
-		n += core.MessageTokens(w.req.Counter, p.Messages[i])
-	}
+	n += plain.Sum(p.Messages, func(x core.Message) int { return core.MessageTokens(w.req.Counter, x) })
 	return n
 }
 

@@ -119,9 +119,7 @@ func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
 // folder returns the common folder of the sessions.
 func folder(r *lab.Report) string {
 	names := make([]string, 0, len(r.Sessions))
-	for i := range r.Sessions {
-		names = append(names, r.Sessions[i].Name)
-	}
+	names = append(names, plain.Each(r.Sessions, func(x lab.SessionInfo) string { return x.Name })...)
 	return commonFolder(names)
 }
 

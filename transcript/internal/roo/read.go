@@ -92,10 +92,7 @@ func (f *conversation) journal() (*history.Journal, []codec.Warning, error) {
 
 // records returns the condensations that notes hold, in order.
 func (f *conversation) records(known map[string]bool) []history.Condensation {
-	var records []record
-	for i := range f.messages {
-		records = append(records, f.messages[i].note.Records...)
-	}
+	records := slices.Concat(plain.Each(f.messages, func(x message) []record { return x.note.Records })...)
 	slices.SortStableFunc(records, func(a, b record) int { return a.Order - b.Order })
 	var all []history.Condensation
 	for i := range records {

@@ -240,10 +240,8 @@ func decode(raw []byte) (message, *syntax.Error) {
 func decodeReasoning(raw []byte) core.Part {
 	p := core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text")), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 	if p.Text == "" {
-		var all []string
-		for block := range rawjson.Elements(rawjson.Field(raw, "summary")) {
-			all = append(all, rawjson.Text(rawjson.Field(block, "text")))
-		}
+		all := plain.Each(slices.Collect(rawjson.Elements(rawjson.Field(raw, "summary"))),
+			func(block []byte) string { return rawjson.Text(rawjson.Field(block, "text")) })
 		p.Text = strings.Join(all, "\n\n")
 	}
 	return p
