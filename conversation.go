@@ -334,11 +334,7 @@ func (p *plan) file(c *Conversation, t Turn) func(path string) ([]core.FilePiece
 			last = max(last, m.Number)
 			return m.Number > 0 && redacted[m.Number]
 		})
-		for _, m := range own {
-			if n := numbers[m.ID]; last == 0 || n == 0 || n > last {
-				all = append(all, m)
-			}
-		}
+		all = append(all, plain.Only(own, func(m core.Message) bool { n := numbers[m.ID]; return last == 0 || n == 0 || n > last })...)
 		l := &ledger.Ledger{}
 		l.Replay(all, dialog.Read(all), 0, len(all))
 		return l, err

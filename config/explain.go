@@ -257,10 +257,7 @@ func (c *Config) ExplainKey(key string) ([]KeyExplanation, error) {
 			return nil, &Error{Origin: Origin{Kind: FromArgument}, Key: key, Problem: f.problem, Allowed: f.allowed, Suggestion: f.suggestion}
 		}
 	}
-	var out []KeyExplanation
-	for _, m := range found {
-		out = append(out, c.explainMatch(m)...)
-	}
+	out := slices.Concat(plain.Each(found, c.explainMatch)...)
 	return out, nil
 }
 
@@ -316,11 +313,10 @@ func (c *Config) explainMatch(m keyMatch) []KeyExplanation {
 		return out
 	}
 	if isMap {
-		var out []KeyExplanation
-		for _, name := range sortedKeys(inner) {
-			out = append(out, c.explainMatch(keyMatch{m.path.With(name), field{kind: kindFree}})...)
-		}
-		return out
+		return slices.Concat(plain.Each(sortedKeys(inner),
+			func(name string) []KeyExplanation {
+				return c.explainMatch(keyMatch{m.path.With(name), field{kind: kindFree}})
+			})...)
 	}
 	e := KeyExplanation{Key: m.path.String(), Doc: m.field.doc, Layers: slices.Clone(c.history[m.path.ID()])}
 	if m.field.key != "" {

@@ -209,9 +209,7 @@ func (s *schemaWriter) name(f field) schema {
 // providerNames are the providers that exist without a declaration.
 func (s *schemaWriter) providerNames() []string {
 	names := append(slices.Clone(s.opts.Builtin), Truncation)
-	for _, p := range presets() {
-		names = append(names, sortedKeys(p.providers)...)
-	}
+	names = append(names, slices.Concat(plain.Each(presets(), func(p preset) []string { return sortedKeys(p.providers) })...)...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -145,12 +145,7 @@ func (v *validator) defaultProfile() {
 		v.profile(key, c.values.DefaultProfile)
 		return
 	}
-	var declared []string
-	for _, name := range c.Profiles() {
-		if c.origins[tree.Path{"profiles", name}.ID()].Kind != FromDefault {
-			declared = append(declared, name)
-		}
-	}
+	declared := plain.Only(c.Profiles(), func(name string) bool { return c.origins[tree.Path{"profiles", name}.ID()].Kind != FromDefault })
 	switch {
 	case len(declared) == 0 || slices.Contains(declared, defaultProfile):
 	case len(declared) == 1:

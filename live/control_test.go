@@ -304,7 +304,8 @@ func TestToolsAndPromptsAsItems(t *testing.T) {
 	p.client.History = []object{
 		{"type": "additional_tools", "role": "developer", "tools": []any{object{"type": "custom", "name": "exec", "description": strings.Repeat("a tool ", 3000)}}},
 		{"type": "message", "role": "developer", "content": strings.Repeat("a prompt ", 2000)},
-		{"type": "message", "role": "developer", "content": "Skills."}, {"type": "message", "role": "developer", "content": "Agents."},
+		{"type": "message", "role": "developer", "content": "Skills."},
+		{"type": "message", "role": "developer", "content": "Agents."},
 		{"type": "message", "role": "developer", "content": "Modes."},
 		{"type": "message", "role": "user", "content": "<environment_context>\n  <cwd>/home/me/shop</cwd>"},
 		first(upstream.Responses, "Read all the files, one after the other."),

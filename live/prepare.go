@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live/internal/payload"
 )
@@ -212,12 +213,8 @@ func (p *plan) numbers() (numbers []int, block, cached int) {
 
 // idsOf returns the IDs of the calls and results of a message.
 func idsOf(m *wire.Message) (ids []string) {
-	for _, id := range m.Calls {
-		ids = append(ids, "call "+id)
-	}
-	for _, id := range m.Results {
-		ids = append(ids, "result "+id)
-	}
+	ids = plain.Each(m.Calls, func(id string) string { return "call " + id })
+	ids = append(ids, plain.Each(m.Results, func(id string) string { return "result " + id })...)
 	return ids
 }
 

@@ -109,9 +109,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 		r.from.agent = agents.Of(r.in.header, head)
 	}
 	r.parsed = request
-	for i := range request.Messages {
-		r.media += request.Messages[i].Media
-	}
+	r.media += plain.Sum(request.Messages, func(x wire.Message) int { return x.Media })
 	r.priced(request.Model)
 	if n := len(request.Messages); n == 0 || n > maxMessages || request.Stateful || len(request.Model) > longestModel || secret.Shown(request.Model) {
 		return nil, nil //nolint:nilnil // nothing to condense, or a key in the place of a name, which lists and the log would show

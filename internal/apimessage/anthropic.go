@@ -284,9 +284,7 @@ func EncodeOpenAI(in *Input) []json.RawMessage {
 	warn := in.warn()
 	var messages []json.RawMessage
 	add := func(role core.Role, parts []core.Part) {
-		for _, raw := range OpenAIMessages(role, parts) {
-			messages = append(messages, raw)
-		}
+		messages = append(messages, plain.Each(OpenAIMessages(role, parts), func(raw []byte) json.RawMessage { return raw })...)
 	}
 	for _, t := range turns {
 		if textAfterCall(t.Parts) {

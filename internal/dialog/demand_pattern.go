@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // Words that are any of many.
@@ -216,11 +218,8 @@ func (c *compiler) expand(items []string) [][]slot {
 		}
 		var next [][]slot
 		for _, before := range out {
-			for _, a := range append(phrases, words) {
-				if a != "" {
-					next = append(next, append(slices.Clip(before), c.slots(a)...))
-				}
-			}
+			next = append(next, plain.Each(plain.Only(append(phrases, words), func(a string) bool { return a != "" }),
+				func(a string) []slot { return append(slices.Clip(before), c.slots(a)...) })...)
 		}
 		out = next
 	}

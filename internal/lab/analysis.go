@@ -169,13 +169,7 @@ type Warning struct {
 
 // compared returns the strategies that are compared: all except the bounds.
 func (a *analysis) compared() []string {
-	var out []string
-	for i := range a.Strategies {
-		if !a.Strategies[i].Bound {
-			out = append(out, a.Strategies[i].Name)
-		}
-	}
-	return out
+	return plain.Each(plain.Only(a.Strategies, func(x StrategyInfo) bool { return !x.Bound }), func(x StrategyInfo) string { return x.Name })
 }
 
 // resamples is the number of bootstrap samples. With 2,000, the ends of a 95 % interval are exact to
@@ -249,10 +243,7 @@ func (s *sampler) estimate(v []float64) (Estimate, bool) {
 		return e, true
 	}
 	e.Low, e.High = s.interval(n, func(drawn []int32) float64 {
-		sum := 0.0
-		for _, at := range drawn {
-			sum += v[at]
-		}
+		sum := plain.Sum(drawn, func(at int32) float64 { return v[at] })
 		return sum / float64(n)
 	})
 	return e, true

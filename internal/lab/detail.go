@@ -71,11 +71,7 @@ func Examine(ctx context.Context, items []Item, strategies []Strategy, rows []Ro
 		}
 		bySession[name] = append(bySession[name], i)
 	}
-	for _, it := range items {
-		if bySession[it.Name] != nil {
-			r.items = append(r.items, it)
-		}
-	}
+	r.items = append(r.items, plain.Only(items, func(it Item) bool { return bySession[it.Name] != nil })...)
 	if len(r.items) < len(order) {
 		return nil, fmt.Errorf("examine: %d of %d sessions are not among the items", len(order)-len(r.items), len(order))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -58,9 +59,7 @@ func (m *GoldMessage) Message() core.Message {
 	} else if strings.TrimSpace(text) == "" {
 		parts = nil
 	}
-	for _, c := range m.Calls {
-		parts = append(parts, core.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
-	}
+	parts = append(parts, plain.Each(m.Calls, func(c GoldCall) core.Part { return core.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args} })...)
 	return core.Message{ID: m.ID, Role: m.Role, Parts: parts}
 }
 
@@ -133,9 +132,7 @@ func (it Item) gold(c core.Counter) (*gold, error) {
 			}
 			g.turns = append(g.turns, turn)
 		}
-		for _, line := range q.Lines {
-			g.turns = append(g.turns, goldTurn{role: core.RoleTool, line: folded(line)})
-		}
+		g.turns = append(g.turns, plain.Each(q.Lines, func(line string) goldTurn { return goldTurn{role: core.RoleTool, line: folded(line)} })...)
 		out.questions = append(out.questions, g)
 	}
 	core.Measure(c, out.session.Messages)

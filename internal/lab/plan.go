@@ -6,6 +6,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Plan predicts the work and the spending of a run.
@@ -43,11 +44,8 @@ func NewPlan(ctx context.Context, items []Item, strategies []Strategy, opts *Opt
 			p.Skipped++
 		}
 	}
-	for i := range strategies {
-		if silent[strategies[i].Name] {
-			p.Silent = append(p.Silent, strategies[i].Name)
-		}
-	}
+	p.Silent = append(p.Silent, plain.Each(plain.Only(strategies, func(x Strategy) bool { return silent[x.Name] }),
+		func(x Strategy) string { return x.Name })...)
 	return p, nil
 }
 

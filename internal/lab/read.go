@@ -261,11 +261,7 @@ func toolNames(definitions json.RawMessage) []string {
 	}
 	var out []string
 	for _, t := range tools {
-		for _, name := range []string{t.Name, t.Function.Name} {
-			if name != "" {
-				out = append(out, name)
-			}
-		}
+		out = append(out, plain.Only([]string{t.Name, t.Function.Name}, func(name string) bool { return name != "" })...)
 		for _, s := range []schema{t.Input, t.Function.Parameters} {
 			for name := range s.Properties {
 				out = append(out, name)

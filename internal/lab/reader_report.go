@@ -178,11 +178,7 @@ func (r *ReaderReport) Paired(budget string) (lines []string) {
 		}
 		done[set] = true
 		own := ReaderReport{}
-		for _, a := range r.Answers {
-			if slices.Contains(with[name], a.Session) {
-				own.Answers = append(own.Answers, a)
-			}
-		}
+		own.Answers = append(own.Answers, plain.Only(r.Answers, func(a ReaderAnswers) bool { return slices.Contains(with[name], a.Session) })...)
 		line := fmt.Sprintf("in the %d of %d sessions with %s: ", len(with[name]), most, name)
 		shares := plain.Each(names, func(other string) string { return other + " " + own.Answered(budget, other, "") })
 		lines = append(lines, line+strings.Join(shares, "; "))

@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/internal/catalog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -249,9 +250,7 @@ func Replay(ctx context.Context, items []Item, policies []Policy, opts *ReplayOp
 	}
 	o := &r.opts
 	out := &ReplayReport{Format: ReportFormat, Seed: o.Seed, Encoding: o.Encoding, Window: opts.Window, Tariffs: opts.Tariffs}
-	for _, p := range all {
-		out.Policies = append(out.Policies, StrategyInfo{Name: p.Name, About: p.About})
-	}
+	out.Policies = append(out.Policies, plain.Each(all, func(p Policy) StrategyInfo { return StrategyInfo{Name: p.Name, About: p.About} })...)
 	var mu sync.Mutex
 	err = r.each(ctx, func(ctx context.Context, it Item) (outcomeOf, error) {
 		done := outcomeOf{info: SessionInfo{Name: it.Name}}

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/internal/lab/score"
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/promptcache"
 )
 
@@ -173,9 +174,7 @@ func content(m *core.Message, p core.Part) []byte {
 		return append(append(append(append(append(out, 'c'), p.ID...), 0), p.Name...), p.Args...)
 	case core.ToolResult:
 		out = append(append(out, 'r'), p.CallID...)
-		for _, c := range p.Content {
-			out = append(out, content(m, c)...)
-		}
+		out = append(out, slices.Concat(plain.Each(p.Content, func(c core.Part) []byte { return content(m, c) })...)...)
 	case core.Reasoning:
 		out = append(append(append(append(out, 'h'), p.Text...), p.Signature...), p.Encrypted...)
 	case core.Image:

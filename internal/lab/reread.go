@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/transcript"
 )
@@ -18,13 +19,8 @@ const usualFormat = "anthropic"
 
 // writable returns the names of the formats in which conversations can be written.
 func writable() []string {
-	var out []string
-	for _, f := range transcript.Formats() {
-		if !f.ReadOnly {
-			out = append(out, f.Name)
-		}
-	}
-	return out
+	return plain.Each(plain.Only(transcript.Formats(), func(f transcript.Format) bool { return !f.ReadOnly }),
+		func(f transcript.Format) string { return f.Name })
 }
 
 // checkRoundsFormat returns an error if conversations cannot be written in the format; empty is valid.

@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/canary"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -138,9 +139,7 @@ func (r *runner) add(out outcomeOf) bool {
 	p := &r.progress
 	p.Done++
 	p.Session = out.info.Name
-	for i := range out.rows {
-		p.Rows += out.rows[i].times()
-	}
+	p.Rows += plain.Sum(out.rows, func(x Row) int { return x.times() })
 	p.Cached += out.cached
 	p.Elapsed = r.opts.Now().Sub(r.start)
 	p.Left = p.Elapsed / time.Duration(p.Done) * time.Duration(p.Total-p.Done)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/score"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -125,9 +126,7 @@ func spending(sessions []outcomeOf) []Spending {
 	sessions = slices.DeleteFunc(slices.Clone(sessions), func(o outcomeOf) bool { return o.spent == nil })
 	slices.SortFunc(sessions, func(a, b outcomeOf) int { return strings.Compare(a.info.Name, b.info.Name) })
 	infos := make([]SessionInfo, 0, len(sessions))
-	for i := range sessions {
-		infos = append(infos, sessions[i].info)
-	}
+	infos = append(infos, plain.Each(sessions, func(x outcomeOf) SessionInfo { return x.info })...)
 	again := copies(infos)
 	sums, counts := map[string]*spent{}, map[string]int{}
 	for _, o := range sessions {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A Difference says by how much A is above B, paired by cut, on the sessions where both have a result.
@@ -167,13 +169,8 @@ func (v *Verdict) WorseIn() string {
 
 // Explained returns a sentence for each loss: how to read it.
 func (v *Verdict) Explained() []string {
-	var out []string
-	for _, l := range v.Losses {
-		if l.Why != "" {
-			out = append(out, measureOf(l.Measure).Title+": "+l.Why)
-		}
-	}
-	return out
+	return plain.Each(plain.Only(v.Losses, func(l Loss) bool { return l.Why != "" }),
+		func(l Loss) string { return measureOf(l.Measure).Title + ": " + l.Why })
 }
 
 // lossMeasures are the measures of [Verdict.Losses], each with an explanation.
@@ -264,11 +261,8 @@ func (a *analysis) verdicts() []Verdict {
 			v.Text = fmt.Sprintf("%s keeps %.2f of what was needed later; there is no other to compare it with", v.Best, panel[v.Best].Mean)
 		default:
 			v.Best = names[0]
-			for _, n := range names[1:] {
-				if d := diff[[4]string{t.Budget, t.Mode, v.Best, n}]; !d.Shown {
-					v.Ties = append(v.Ties, n)
-				}
-			}
+			v.Ties = append(v.Ties, plain.Only(names[1:],
+				func(n string) bool { d := diff[[4]string{t.Budget, t.Mode, v.Best, n}]; return !d.Shown })...)
 			v.byGain(gain, names[1:])
 			switch {
 			case len(v.Ties) == 0:
@@ -300,11 +294,7 @@ const noBest = "none is called the best: "
 // byGain notes the strategies that are shown to be better than the best by gain, and a sentence about them.
 func (v *Verdict) byGain(gain map[[4]string]Difference, others []string) {
 	of := func(n string) Difference { return gain[[4]string{v.Budget, v.Mode, n, v.Best}] }
-	for _, n := range others {
-		if d := of(n); d.Shown && d.Mean > 0 {
-			v.ByGain = append(v.ByGain, n)
-		}
-	}
+	v.ByGain = append(v.ByGain, plain.Only(others, func(n string) bool { d := of(n); return d.Shown && d.Mean > 0 })...)
 	if len(v.ByGain) == 0 {
 		return
 	}

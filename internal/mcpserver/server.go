@@ -275,9 +275,7 @@ func named(ctx context.Context, st *State, in *recallArgs) ([]recall.Piece, erro
 		}
 		pieces = s.All()
 	}
-	for _, o := range st.Conversation.Others {
-		pieces = append(pieces, o.All()...)
-	}
+	pieces = append(pieces, slices.Concat(plain.Each(st.Conversation.Others, (*recall.Source).All)...)...)
 	return slices.DeleteFunc(pieces, func(p recall.Piece) bool { // results of recall, and their calls
 		return strings.HasPrefix(p.Text(), recalledMark) || strings.HasPrefix(p.What, "call of ") && strings.HasSuffix(p.What, "recall")
 	}), nil
@@ -382,9 +380,7 @@ func (s *searching) indexed(ctx context.Context, c *recall.Conversation, all boo
 	if all {
 		pieces = c.Own.All()
 	}
-	for _, other := range c.Others {
-		pieces = append(pieces, other.All()...)
-	}
+	pieces = append(pieces, slices.Concat(plain.Each(c.Others, (*recall.Source).All)...)...)
 	x, err := search.NewIndex(ctx, pieces)
 	if err == nil {
 		s.of, s.all, s.index, s.read = c, all, x, len(pieces)

@@ -49,6 +49,16 @@ func Each[T, U any](values []T, of func(T) U) (all []U) {
 	return all
 }
 
+// Only returns the values for which a function is true; nil if there are none.
+func Only[T any](values []T, is func(T) bool) (all []T) {
+	for _, v := range values {
+		if is(v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
 // Sum returns the sum of what a function makes of each value.
 func Sum[T any, N int | int64 | float64 | time.Duration](values []T, of func(T) N) (sum N) {
 	for _, v := range values {

@@ -269,11 +269,7 @@ func (s *Source) Lost(only map[string]bool) []Piece {
 		if only != nil && !only[e.Message.ID] || !s.Hidden && len(e.HiddenBy) == 0 && e.RewrittenBy == "" && i < s.dropped {
 			continue
 		}
-		for _, p := range s.message(i) {
-			if s.Hidden || !p.Places[0].InView {
-				pieces = append(pieces, p)
-			}
-		}
+		pieces = append(pieces, plain.Only(s.message(i), func(p Piece) bool { return s.Hidden || !p.Places[0].InView })...)
 	}
 	return pieces
 }

@@ -247,9 +247,7 @@ func (c *Client) doubt(ctx context.Context, p *model.Prompt, r *Reply) {
 		most   = 10       // bytes per token
 	)
 	text := len(p.System)
-	for _, m := range p.Messages {
-		text += textBytes(m.Parts)
-	}
+	text += plain.Sum(p.Messages, func(m core.Message) int { return textBytes(m.Parts) })
 	if r.Metered && text >= enough && text > most*r.Usage.InputTokens {
 		c.opts.Logger.WarnContext(ctx, "the server reports far fewer tokens than the prompt must have; it may have cut it: compare its context length with the window configured",
 			"model", c.info.Name, "input_tokens", r.Usage.InputTokens, "bytes", text)

@@ -39,11 +39,7 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		all = append(all, strings.TrimSpace(strconv.Itoa(e.Status)+" "+strings.ToLower(http.StatusText(e.Status))))
 	}
-	for _, s := range []string{e.Code, e.Message} {
-		if s != "" {
-			all = append(all, s)
-		}
-	}
+	all = append(all, plain.Only([]string{e.Code, e.Message}, func(s string) bool { return s != "" })...)
 	if len(all) == 0 {
 		all = append(all, string(e.Kind))
 	}

@@ -116,12 +116,8 @@ func RoleOf(name string) Role {
 
 // Names returns the folded names of the parameters with one of the roles: in lower case, without hyphens and underscores.
 func Names(roles Role) (names []string) {
-	for _, p := range parameters {
-		if p.role&roles != 0 {
-			names = append(names, fold(p.name))
-		}
-	}
-	return names
+	return plain.Each(plain.Only(parameters, func(p parameter) bool { return p.role&roles != 0 }),
+		func(p parameter) string { return fold(p.name) })
 }
 
 // First returns the text of the preferred parameter with one of the roles in a call's arguments, a JSON object; "" if none is a text
@@ -419,8 +415,6 @@ func Programs() (theirs, users, begin []string) {
 		}
 	}
 	_, beginnings := listed()
-	for _, b := range beginnings {
-		begin = append(begin, b.Name)
-	}
+	begin = append(begin, plain.Each(beginnings, func(b Element) string { return b.Name })...)
 	return theirs, users, begin
 }

@@ -41,9 +41,7 @@ func (p *plan) userWords() (words []string) {
 // wordsTokens returns the tokens of a block with all of the user's words.
 func (p *plan) wordsTokens() int {
 	n := p.req.Counter.Count(core.Text(dialog.Repeat(wordsIntro, nil, ""))) + 2*leftOutTokens
-	for _, said := range p.userWords() {
-		n += p.req.Counter.Count(core.Text(dialog.Entry(said)))
-	}
+	n += plain.Sum(p.userWords(), func(said string) int { return p.req.Counter.Count(core.Text(dialog.Entry(said))) })
 	return n
 }
 

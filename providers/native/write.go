@@ -151,9 +151,7 @@ func (p *Provider) compose(ctx context.Context, plan *plan, texts []string) ([]c
 	}
 	total := func() int {
 		n := plan.kept()
-		for i := range summaries {
-			n += core.MessageTokens(req.Counter, summaries[i])
-		}
+		n += plain.Sum(summaries, func(x core.Message) int { return core.MessageTokens(req.Counter, x) })
 		if ack != nil {
 			n += ack.Tokens
 		}

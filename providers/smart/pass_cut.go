@@ -183,9 +183,7 @@ func cutMiddle(text string, head, tail int, s stub) (string, bool) {
 	from, to = gaps[0].Start, gaps[0].End
 	removed := text[from:to]
 	s.lines, s.bytes = 0, len(removed)
-	for line := range strings.Lines(removed) {
-		s.lines += stubLines(line)
-	}
+	s.lines += plain.Sum(slices.Collect(strings.Lines(removed)), stubLines)
 	before, after := text[:from], text[to:]
 	if before != "" && !strings.HasSuffix(before, "\n") && strings.Contains(removed, "\n") {
 		before += "\n"

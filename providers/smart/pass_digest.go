@@ -278,11 +278,7 @@ func readDigest(s string) digestText {
 // follow adds to d the entries of old, an earlier digest, that still hold.
 func (d *digestText) follow(old *digestText) {
 	asked := d.lists[digestAsked]
-	for _, e := range old.lists[digestAsked] {
-		if !slices.Contains(d.lists[digestAsked], e) {
-			asked = append(asked, e)
-		}
-	}
+	asked = append(asked, plain.Only(old.lists[digestAsked], func(e string) bool { return !slices.Contains(d.lists[digestAsked], e) })...)
 	if n := len(asked); n > digestAskedMost {
 		asked = append(asked[:digestAskedMost-1:digestAskedMost-1], asked[n-1])
 	}
@@ -297,11 +293,8 @@ func (d *digestText) follow(old *digestText) {
 		}
 	}
 	touched := plain.Set(plain.Each(d.lists[digestFiles], pathOf))
-	for _, e := range old.lists[digestFiles] {
-		if !touched[pathOf(e)] {
-			d.lists[digestFiles] = append(d.lists[digestFiles], e)
-		}
-	}
+	d.lists[digestFiles] = append(d.lists[digestFiles], plain.Only(old.lists[digestFiles],
+		func(e string) bool { return !touched[pathOf(e)] })...)
 }
 
 // callOf returns the call that an entry about an error begins with, up to the first ": ".

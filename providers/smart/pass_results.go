@@ -166,12 +166,7 @@ var reasoningPass = define("reasoning", classLossy,
 // saysMore reports whether a message holds anything in addition to its reasoning.
 func (w *work) saysMore(msg int) bool {
 	m := w.msgs[msg]
-	var rest []core.Part
-	for _, p := range m.Parts {
-		if _, ok := p.(core.Reasoning); !ok {
-			rest = append(rest, p)
-		}
-	}
+	rest := plain.Only(m.Parts, func(p core.Part) bool { _, ok := p.(core.Reasoning); return !ok })
 	m.Parts = rest
 	return !m.Blank()
 }

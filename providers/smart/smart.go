@@ -15,6 +15,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	numbers "github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -149,12 +150,7 @@ func (p *Provider) run(ctx context.Context, w *work) ([]core.Step, error) {
 			break
 		}
 	}
-	var out []core.Step
-	for _, d := range at.done {
-		if d != nil {
-			out = append(out, *d)
-		}
-	}
+	out := plain.Each(plain.Only(at.done, func(d *core.Step) bool { return d != nil }), func(d *core.Step) core.Step { return *d })
 	return out, nil
 }
 
@@ -299,9 +295,7 @@ func promptTokens(w *work, p *model.Prompt) int {
 	if p.Tools != "" {
 		n += w.count(p.Tools)
 	}
-	for i := range p.Messages {
-		n += core.MessageTokens(w.req.Counter, p.Messages[i])
-	}
+	n += plain.Sum(p.Messages, func(x core.Message) int { return core.MessageTokens(w.req.Counter, x) })
 	return n
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value"
 )
 
@@ -82,9 +83,7 @@ func newWork(req *core.Request, room int, reader *dialog.Reader) *work {
 		hidden: make([]bool, n), ofMsg: make([]core.Span, n), dirty: make([]bool, n),
 		blocks: make([]block, 0, n+n/4), segments: make([]segment, 0, n+n/2),
 	}
-	for i := range w.msgs {
-		w.tokens += w.msgs[i].Tokens
-	}
+	w.tokens += plain.Sum(w.msgs, func(x core.Message) int { return x.Tokens })
 	w.read(reader.Read(w.msgs))
 	for _, i := range core.Pending(req.Messages) {
 		for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
@@ -353,9 +352,7 @@ func (w *work) settle() {
 			w.tokens += w.msgs[i].Tokens
 		}
 	}
-	for i := range w.head {
-		w.tokens += w.head[i].Tokens
-	}
+	w.tokens += plain.Sum(w.head, func(x core.Message) int { return x.Tokens })
 	w.markers(func(_ int, m core.Message) { w.tokens += m.Tokens })
 }
 
@@ -418,11 +415,7 @@ func (w *work) join(b *block) string {
 // content returns the content of a result whose texts became one text.
 func content(was []core.Part, text string, mediaGone bool) []core.Part {
 	out := []core.Part{core.Text(text)}
-	for _, p := range was {
-		if _, ok := p.(core.Text); !ok && !mediaGone {
-			out = append(out, p)
-		}
-	}
+	out = append(out, plain.Only(was, func(p core.Part) bool { _, ok := p.(core.Text); return !ok && !mediaGone })...)
 	return out
 }
 

@@ -41,10 +41,7 @@ func write(f *codec.File, out *codec.Output) error {
 // prompt.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	var messages [][]byte
-	for _, m := range apimessage.Messages(turns) {
-		messages = append(messages, apimessage.AnthropicMessage(m.Role, m.Parts))
-	}
+	messages := plain.Each(apimessage.Messages(turns), func(m apimessage.Turn) []byte { return apimessage.AnthropicMessage(m.Role, m.Parts) })
 	raw := rawjson.Array(messages)
 	if system != "" {
 		raw = rawjson.Append(nil, `{"system":?,"messages":?}`, system, raw)

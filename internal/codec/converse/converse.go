@@ -191,11 +191,8 @@ func write(f *codec.File, out *codec.Output) error {
 		}
 		read, _ := f.Journal.Message(m.ID)
 		var raw [][]byte // of the parts
-		for b := range rawjson.Elements(rawjson.Field(was, "content")) {
-			if kindOf(b) != pointBlock {
-				raw = append(raw, b)
-			}
-		}
+		raw = append(raw, plain.Only(slices.Collect(rawjson.Elements(rawjson.Field(was, "content"))),
+			func(b []byte) bool { return kindOf(b) != pointBlock })...)
 		parts := make([][]byte, len(m.Parts))
 		for i, j := range blocks.Match(read.Parts, m.Parts) {
 			if j < 0 || j >= len(raw) {

@@ -57,10 +57,8 @@ func read(data []byte, f *codec.File) error {
 	var system, tools, name, options []byte
 	rawjson.Pick(data, []string{"systemInstruction", "system_instruction", "tools", "model", "generationConfig", "generation_config"},
 		&system, &system, &tools, &name, &options, &options)
-	var texts []core.Part
-	for p := range rawjson.Elements(rawjson.Field(system, "parts")) {
-		texts = append(texts, core.Text(rawjson.Text(rawjson.Field(p, "text"))))
-	}
+	texts := plain.Each(slices.Collect(rawjson.Elements(rawjson.Field(system, "parts"))),
+		func(p []byte) core.Part { return core.Text(rawjson.Text(rawjson.Field(p, "text"))) })
 	f.System, f.Model = blocks.Join(texts), strings.TrimPrefix(rawjson.Text(name), "models/")
 	f.MaxOutput = rawjson.Int(either(options, "maxOutputTokens", "max_output_tokens"))
 	if tools != nil && !rawjson.IsNull(tools) {

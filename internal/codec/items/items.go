@@ -177,9 +177,7 @@ func decodeOutput(raw []byte) (content []core.Part, failed bool) {
 			content = []core.Part{core.Text(s)}
 		}
 	case rawjson.IsArray(raw):
-		for block := range rawjson.Elements(raw) {
-			content = append(content, decodeItemBlock(block))
-		}
+		content = append(content, plain.Each(slices.Collect(rawjson.Elements(raw)), decodeItemBlock)...)
 	case raw != nil && !rawjson.IsNull(raw):
 		content = []core.Part{core.Opaque{Kind: "output", JSON: string(raw)}}
 	}

@@ -278,9 +278,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	var input [][]byte
 	for _, t := range turns {
 		m := core.Message{Role: t.Role, Parts: t.Parts}
-		for _, r := range t.Results {
-			m.Parts = append(m.Parts, r)
-		}
+		m.Parts = append(m.Parts, plain.Each(t.Results, func(r core.ToolResult) core.Part { return r })...)
 		input = append(input, items.Encode(&m)...)
 	}
 	raw := []byte{'{'}

@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // The verdicts, worst first.
@@ -174,9 +175,7 @@ func (c *Card) rivals() (names []string) {
 	if c.ingest {
 		against = shortens()
 	}
-	for _, b := range against {
-		names = append(names, b.name)
-	}
+	names = append(names, plain.Each(against, func(b rival) string { return b.name })...)
 	return names
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -185,11 +186,7 @@ func Findings(r *coretest.Report) []Finding {
 // failures returns the single failures in the error of a verdict.
 func failures(err error) []*coretest.FailureError {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*coretest.FailureError
-		for _, e := range joined.Unwrap() {
-			all = append(all, failures(e)...)
-		}
-		return all
+		return slices.Concat(plain.Each(joined.Unwrap(), failures)...)
 	}
 	if f, ok := errors.AsType[*coretest.FailureError](err); ok {
 		return []*coretest.FailureError{f}

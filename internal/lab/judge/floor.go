@@ -10,6 +10,7 @@ import (
 
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/internal/tree"
@@ -200,10 +201,7 @@ func (f *Floors) distance(n *tree.Node) (*distance, error) {
 	if n.Shape != tree.Mapping {
 		return nil, f.fault(n.At, "%s: got %s; want than, by and, if you like, mode and own", notWorse, n.Describe())
 	}
-	var builtins []string
-	for _, b := range rivals {
-		builtins = append(builtins, b.name)
-	}
+	builtins := plain.Each(rivals, func(b rival) string { return b.name })
 	d := &distance{by: -1}
 	var errs []error
 	for _, p := range n.Pairs {

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -236,9 +237,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	}
 	req = inUse(req)
 	c := call{messages: len(req.Messages), due: req.Tokens() > req.Budget.Target}
-	for i := range req.Messages {
-		c.bytes += core.ContentBytes(req.Messages[i].Parts...)
-	}
+	c.bytes += plain.Sum(req.Messages, func(x core.Message) int { return core.ContentBytes(x.Parts...) })
 	begun := time.Now()
 	res, err := w.Plugin.Condense(ctx, req)
 	c.took = time.Since(begun)

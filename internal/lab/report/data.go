@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -118,9 +119,7 @@ func newData(r *lab.Report, maxRows int, keep map[string]bool) *data {
 // folder returns the common folder of the sessions.
 func folder(r *lab.Report) string {
 	names := make([]string, 0, len(r.Sessions))
-	for i := range r.Sessions {
-		names = append(names, r.Sessions[i].Name)
-	}
+	names = append(names, plain.Each(r.Sessions, func(x lab.SessionInfo) string { return x.Name })...)
 	return commonFolder(names)
 }
 
@@ -215,9 +214,7 @@ func Choose(r *lab.Report, n int) []lab.Row {
 	}
 	slices.Sort(chosen)
 	out := make([]lab.Row, 0, len(chosen))
-	for _, i := range chosen {
-		out = append(out, r.Rows[i])
-	}
+	out = append(out, plain.Each(chosen, func(i int) lab.Row { return r.Rows[i] })...)
 	return out
 }
 

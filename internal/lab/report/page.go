@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A page is the data of the template of a comparison.
@@ -60,9 +61,7 @@ func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	if !o.Made.IsZero() {
 		p.Made = o.Made.Format("2 January 2006, 15:04")
 	}
-	for i := range r.Sessions {
-		p.Cuts += len(r.Sessions[i].Cuts)
-	}
+	p.Cuts += plain.Sum(r.Sessions, func(x lab.SessionInfo) int { return len(x.Cuts) })
 	b := builder{report: r, unfit: unfitStrategies(r), about: map[string]string{}, measures: map[string]*lab.Measure{}}
 	for i := range r.Strategies {
 		b.about[r.Strategies[i].Name] = r.Strategies[i].About

@@ -215,9 +215,7 @@ func newReplayData(r *lab.ReplayReport) *replayData {
 		requests[r.Plays[i].Session] += len(r.Plays[i].Size)
 	}
 	names := make([]string, 0, len(r.Sessions))
-	for i := range r.Sessions {
-		names = append(names, r.Sessions[i].Name)
-	}
+	names = append(names, plain.Each(r.Sessions, func(x lab.PlayedSession) string { return x.Name })...)
 	d.Folder = commonFolder(names)
 	left := maxRequests
 	for _, name := range names {

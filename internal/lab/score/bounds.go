@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // KeepLast returns the newest tool groups of messages that fit in budget tokens by c. The texts of the
@@ -15,10 +16,7 @@ func KeepLast(messages []core.Message, budget int, c core.Counter) []core.Messag
 	start, left := len(messages), budget
 	for _, g := range slices.Backward(core.Groups(messages)) {
 		group := messages[g.Start:g.End]
-		n := 0
-		for i := range group {
-			n += group[i].Tokens
-		}
+		n := plain.Sum(group, func(x core.Message) int { return x.Tokens })
 		if n > left {
 			return append(shorten(group, left, c), messages[start:]...)
 		}
@@ -77,10 +75,7 @@ func fitted(budget int, c core.Counter, choose func(size int) []core.Message) []
 	size := budget
 	for range 5 {
 		view := choose(size)
-		n := 0
-		for i := range view {
-			n += core.MessageTokens(c, view[i])
-		}
+		n := plain.Sum(view, func(x core.Message) int { return core.MessageTokens(c, x) })
 		if n <= budget {
 			return view
 		}
@@ -104,10 +99,7 @@ func (s *Scorer) randomLines(budget int, seed uint64) []core.Message {
 
 // lineTokens returns the tokens of the lines of the prefix, estimated by their bytes.
 func (s *Scorer) lineTokens() []float64 {
-	bytes := 0
-	for i := range s.prefix.lines {
-		bytes += len(s.prefix.lines[i].text) + 1
-	}
+	bytes := plain.Sum(s.prefix.lines, func(x line) int { return len(x.text) + 1 })
 	perByte := 0.0
 	if bytes > 0 {
 		perByte = min(1, float64(s.cut.Tokens)/float64(bytes))

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // positionsPerLine limits the places of a line where its neighbours are compared. A line with more places, such as
@@ -230,11 +231,7 @@ func newMapping(n int) mapping {
 
 func (m mapping) apply(in []int32) []int32 {
 	out := in[:0]
-	for _, i := range in {
-		if m[i] >= 0 {
-			out = append(out, m[i])
-		}
-	}
+	out = append(out, plain.Each(plain.Only(in, func(i int32) bool { return m[i] >= 0 }), func(i int32) int32 { return m[i] })...)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // The families of content: names, runs of four words, rare plain words.
@@ -80,11 +81,7 @@ func NewUses(s *Session, b *Background) *Uses {
 		}
 	}
 	for m := range said { // the rest is never asked for
-		for _, h := range said[m] {
-			if _, ok := u.wanted[h]; ok {
-				u.said[m] = append(u.said[m], h)
-			}
-		}
+		u.said[m] = append(u.said[m], plain.Only(said[m], func(h uint64) bool { _, ok := u.wanted[h]; return ok })...)
 	}
 	return u
 }

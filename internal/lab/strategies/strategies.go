@@ -77,10 +77,7 @@ type Set struct {
 // cannot be called. For a named strategy that is an error.
 func (b *Opener) Open(ctx context.Context, lists []string) (*Set, error) {
 	out := &Set{Chains: map[string][]config.Provider{}}
-	var words []string
-	for _, list := range lists {
-		words = append(words, splitOutside(list, ',')...)
-	}
+	words := slices.Concat(plain.Each(lists, func(list string) []string { return splitOutside(list, ',') })...)
 	named := len(words) > 0
 	if !named {
 		words = append(b.declared(), usual...)

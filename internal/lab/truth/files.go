@@ -131,9 +131,7 @@ func replay(states map[string]*state, c *core.ToolCall, r *core.ToolResult) {
 	s := of(path)
 	edits := [][]byte{args}
 	for list := range toolcall.Values(args, toolcall.Edits) {
-		for e := range rawjson.Elements(list) {
-			edits = append(edits, e)
-		}
+		edits = append(edits, slices.Collect(rawjson.Elements(list))...)
 	}
 	changed := false
 	for _, e := range edits {
@@ -164,12 +162,7 @@ func replay(states map[string]*state, c *core.ToolCall, r *core.ToolResult) {
 
 // linesOf returns the lines of a text that can be told.
 func linesOf(text string) (all []string) {
-	for line := range strings.SplitSeq(text, "\n") {
-		if tells(line) {
-			all = append(all, strings.TrimSpace(line))
-		}
-	}
-	return all
+	return plain.Each(plain.Only(strings.Split(text, "\n"), tells), strings.TrimSpace)
 }
 
 func (s *state) edit(old, now string) {
@@ -177,11 +170,7 @@ func (s *state) edit(old, now string) {
 	is := plain.Set(after)
 	var next []string
 	before := plain.Set(linesOf(old))
-	for _, l := range after {
-		if !before[l] {
-			next = append(next, l)
-		}
-	}
+	next = append(next, plain.Only(after, func(l string) bool { return !before[l] })...)
 	for l := range before {
 		if !is[l] {
 			delete(s.lines, l)

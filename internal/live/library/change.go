@@ -50,9 +50,7 @@ func originals(own [][]byte, cut int, sent [][]byte, before []store.Original) []
 		if i > 0 && i <= cut {
 			all = append(all, store.Original{Kind: FromClient, Data: own[i-1]})
 		}
-		for _, raw := range replaced[i] {
-			all = append(all, store.Original{Kind: fromEpoch, Data: raw})
-		}
+		all = append(all, plain.Each(replaced[i], func(raw []byte) store.Original { return store.Original{Kind: fromEpoch, Data: raw} })...)
 	}
 	return all
 }

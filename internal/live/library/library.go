@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/recall"
 )
@@ -92,9 +93,7 @@ func remember(api wire.API, originals []store.Original) (*keptSet, error) {
 	if k.client, err = Conversation(api, OfKind(originals, FromClient, fromLater)); err != nil {
 		return nil, err
 	}
-	for _, n := range Places(api, OfKind(originals, fromLater)) {
-		k.client.Own.Later += min(n, 1)
-	}
+	k.client.Own.Later += plain.Sum(Places(api, OfKind(originals, fromLater)), func(n int) int { return min(n, 1) })
 	if k.put, err = Conversation(api, OfKind(originals, fromEpoch)); err != nil {
 		return nil, err
 	}
@@ -368,9 +367,7 @@ func (s *shelf) put(name setName, k *keptSet) {
 	s.sets = slices.Insert(s.sets, 0, shelved{name, k})
 	size := 0
 	for i, h := range s.sets {
-		for _, o := range h.set.originals {
-			size += len(o.Data)
-		}
+		size += plain.Sum(h.set.originals, func(o store.Original) int { return len(o.Data) })
 		if size > maxShelved {
 			clear(s.sets[i:])
 			s.sets = s.sets[:i]
@@ -459,11 +456,6 @@ func (l *Library) promised(ctx context.Context, reader, session string, r recall
 
 // OfKind returns the originals of some kinds.
 func OfKind(kept []store.Original, kinds ...string) [][]byte {
-	var all [][]byte
-	for _, o := range kept {
-		if slices.Contains(kinds, o.Kind) {
-			all = append(all, o.Data)
-		}
-	}
-	return all
+	return plain.Each(plain.Only(kept, func(o store.Original) bool { return slices.Contains(kinds, o.Kind) }),
+		func(o store.Original) []byte { return o.Data })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An unreachable database: requests continue with this gateway's own knowledge, and nothing begins that would have to
@@ -96,11 +97,8 @@ func (s *Sessions) Flush(ctx context.Context) bool {
 	for _, one := range all {
 		var late []*Lease
 		one.mu.Lock()
-		for _, e := range one.entries {
-			if e.unsaved && e.State != nil {
-				late = append(late, &Lease{Entry: e, Session: one, Reads: e.reader})
-			}
-		}
+		late = append(late, plain.Each(plain.Only(one.entries, func(e *Entry) bool { return e.unsaved && e.State != nil }),
+			func(e *Entry) *Lease { return &Lease{Entry: e, Session: one, Reads: e.reader} })...)
 		one.mu.Unlock()
 		for _, c := range late {
 			err := c.flush(ctx, s)

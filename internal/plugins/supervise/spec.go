@@ -47,6 +47,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/caller"
@@ -282,11 +283,7 @@ func environment(host, allow, own []string) []string {
 			env = append(env, kv)
 		}
 	}
-	for _, a := range allow {
-		if strings.Contains(a, "=") {
-			env = append(env, a)
-		}
-	}
+	env = append(env, plain.Only(allow, func(a string) bool { return strings.Contains(a, "=") })...)
 	return append(env, own...)
 }
 

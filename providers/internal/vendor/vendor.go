@@ -129,9 +129,7 @@ func (p *Provider) plan(ctx context.Context, req *core.Request) (*plan, error) {
 		}
 	}
 	l.tokens = req.Budget.Overhead + req.Counter.Count(core.Text(l.prompt.Instructions))
-	for i := range l.head {
-		l.tokens += l.head[i].Tokens
-	}
+	l.tokens += plain.Sum(l.head, func(x core.Message) int { return x.Tokens })
 	if window := p.gen.Info().Window; window > 0 && l.tokens+p.c.MaxOutput > window {
 		return nil, fmt.Errorf("%w: the vendor compacts only conversations that fit its window of %d tokens, and this has %d", model.ErrTooLong, window, l.tokens)
 	}
@@ -219,9 +217,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 
 func grown(req *core.Request, after []core.Message) bool {
 	n := req.Budget.Overhead
-	for i := range after {
-		n += core.MessageTokens(req.Counter, after[i])
-	}
+	n += plain.Sum(after, func(x core.Message) int { return core.MessageTokens(req.Counter, x) })
 	return n >= req.Tokens()
 }
 

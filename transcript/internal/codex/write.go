@@ -10,6 +10,7 @@ import (
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/convert"
 	"github.com/condensehq/condense/internal/codec/items"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -236,9 +237,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 			when = source.Time
 		}
 		m := core.Message{Role: t.Role, Parts: t.Parts}
-		for _, r := range t.Results {
-			m.Parts = append(m.Parts, r)
-		}
+		m.Parts = append(m.Parts, plain.Each(t.Results, func(r core.ToolResult) core.Part { return r })...)
 		for _, item := range items.Encode(&m) {
 			record("response_item", item)
 		}

@@ -92,10 +92,7 @@ func (f *conversation) journal() (*history.Journal, []codec.Warning, error) {
 
 // records returns the condensations that notes hold, in order.
 func (f *conversation) records(known map[string]bool) []history.Condensation {
-	var records []record
-	for i := range f.messages {
-		records = append(records, f.messages[i].note.Records...)
-	}
+	records := slices.Concat(plain.Each(f.messages, func(x message) []record { return x.note.Records })...)
 	slices.SortStableFunc(records, func(a, b record) int { return a.Order - b.Order })
 	var all []history.Condensation
 	for i := range records {
@@ -249,11 +246,8 @@ func (f *conversation) hiders(hidden map[string]bool) []hider {
 			h.name, h.hides = plainName(t.condenseID), slices.Compact(slices.Clone(condensed[t.condenseID]))
 		case t.marker && t.truncationID != "":
 			h.name = plainName(t.truncationID)
-			for _, j := range slices.Compact(slices.Clone(truncated[t.truncationID])) {
-				if f.pivot == none || j < f.pivot || i > f.pivot {
-					h.hides = append(h.hides, j)
-				}
-			}
+			h.hides = append(h.hides, plain.Only(slices.Compact(slices.Clone(truncated[t.truncationID])),
+				func(j int) bool { return f.pivot == none || j < f.pivot || i > f.pivot })...)
 		default:
 			continue
 		}

@@ -31,6 +31,7 @@ import (
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/request"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -239,10 +240,8 @@ func decode(raw []byte) (message, *syntax.Error) {
 func decodeReasoning(raw []byte) core.Part {
 	p := core.Reasoning{Text: rawjson.Text(rawjson.Field(raw, "text")), Encrypted: rawjson.Text(rawjson.Field(raw, "encrypted_content"))}
 	if p.Text == "" {
-		var all []string
-		for block := range rawjson.Elements(rawjson.Field(raw, "summary")) {
-			all = append(all, rawjson.Text(rawjson.Field(block, "text")))
-		}
+		all := plain.Each(slices.Collect(rawjson.Elements(rawjson.Field(raw, "summary"))),
+			func(block []byte) string { return rawjson.Text(rawjson.Field(block, "text")) })
 		p.Text = strings.Join(all, "\n\n")
 	}
 	return p
@@ -335,20 +334,8 @@ func recordOf(order int, c history.Condensation, hides []string) record {
 func (r *record) within(known map[string]bool) (history.Condensation, bool) {
 	c := r.Condensation
 	c.Edit = core.Edit{}
-	for _, id := range r.Edit.Hide {
-		if known[id] {
-			c.Edit.Hide = append(c.Edit.Hide, id)
-		}
-	}
-	for _, w := range r.Edit.Rewrite {
-		if known[w.ID] {
-			c.Edit.Rewrite = append(c.Edit.Rewrite, w)
-		}
-	}
-	for _, in := range r.Edit.Insert {
-		if known[in.Message.ID] {
-			c.Edit.Insert = append(c.Edit.Insert, in)
-		}
-	}
+	c.Edit.Hide = append(c.Edit.Hide, plain.Only(r.Edit.Hide, func(id string) bool { return known[id] })...)
+	c.Edit.Rewrite = append(c.Edit.Rewrite, plain.Only(r.Edit.Rewrite, func(w core.Rewrite) bool { return known[w.ID] })...)
+	c.Edit.Insert = append(c.Edit.Insert, plain.Only(r.Edit.Insert, func(in core.Insert) bool { return known[in.Message.ID] })...)
 	return c, !c.Edit.Empty()
 }

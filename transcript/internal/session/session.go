@@ -275,12 +275,7 @@ func (v *View) Same(g *Group) bool {
 func (g *Group) Said() [][]core.Part {
 	var all [][]core.Part
 	for _, e := range g.Entries {
-		var said []core.Part
-		for _, p := range e.Message.Parts {
-			if _, ok := p.(core.ToolResult); !ok {
-				said = append(said, p)
-			}
-		}
+		said := plain.Only(e.Message.Parts, func(p core.Part) bool { _, ok := p.(core.ToolResult); return !ok })
 		if len(said) > 0 {
 			all = append(all, said)
 		}

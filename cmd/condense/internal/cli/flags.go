@@ -37,13 +37,7 @@ func CompleteArgument(cmd *cobra.Command, names func() []string) {
 }
 
 func beginning(begun string, names []string) []string {
-	var out []string
-	for _, name := range names {
-		if strings.HasPrefix(name, begun) && plain.Line(name) == name {
-			out = append(out, name)
-		}
-	}
-	return out
+	return plain.Only(names, func(name string) bool { return strings.HasPrefix(name, begun) && plain.Line(name) == name })
 }
 
 // A SizeFlag is a flag for a number of tokens or bytes, in the form that the configuration

@@ -154,13 +154,8 @@ func (a *App) LimitFlag(cmd *cobra.Command) {
 
 // OutputFormats returns the names of the formats that can be written.
 func OutputFormats() []string {
-	var names []string
-	for _, f := range transcript.Formats() {
-		if !f.ReadOnly {
-			names = append(names, f.Name)
-		}
-	}
-	return names
+	return plain.Each(plain.Only(transcript.Formats(), func(f transcript.Format) bool { return !f.ReadOnly }),
+		func(f transcript.Format) string { return f.Name })
 }
 
 // FormatNames returns the names of all formats.

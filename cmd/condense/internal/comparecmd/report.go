@@ -150,12 +150,8 @@ func skippedBy(r *lab.Report, limit int) []string {
 // modeMissing returns an error that shows how to set the mode of sessions that were skipped because they have
 // none, or nil.
 func modeMissing(r *lab.Report, modes []string) error {
-	var without []string
-	for _, s := range r.Skipped {
-		if s.Reason == lab.NoMode {
-			without = append(without, s.Name)
-		}
-	}
+	without := plain.Each(plain.Only(r.Skipped, func(s lab.Skipped) bool { return s.Reason == lab.NoMode }),
+		func(s lab.Skipped) string { return s.Name })
 	if len(without) == 0 {
 		return nil
 	}

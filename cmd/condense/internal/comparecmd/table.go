@@ -218,13 +218,7 @@ func bullet(markdown bool) string {
 
 // columnsOf returns the columns that are not empty or zero in every line.
 func columnsOf(r *lab.Report) []column {
-	var out []column
-	for _, c := range tableColumns {
-		if used(r, c.measure) {
-			out = append(out, c)
-		}
-	}
-	return out
+	return plain.Only(tableColumns, func(c column) bool { return used(r, c.measure) })
 }
 
 func used(r *lab.Report, measure string) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/registry"
 )
@@ -198,9 +199,7 @@ func providersCommand(a *cli.App) *cobra.Command {
 				}
 				list = append(list, s)
 			} else {
-				for s := range a.Strategies.All() {
-					list = append(list, listingOf(s))
-				}
+				list = append(list, plain.Each(slices.Collect(a.Strategies.All()), listingOf)...)
 			}
 			if asJSON {
 				return term.PrintJSON(a.Stdout, list)

@@ -20,6 +20,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/policy"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/transcript"
 )
@@ -87,12 +88,8 @@ func (r *resumption) start(cmd *cobra.Command, from, to string, id []string, sho
 
 // agentNames returns the agents whose sessions are found; made are those for which sessions are made too.
 func agentNames(made bool) (names []string) {
-	for _, agent := range sessions.Agents() {
-		if !made || !agent.ReadOnly {
-			names = append(names, agent.Name)
-		}
-	}
-	return names
+	return plain.Each(plain.Only(sessions.Agents(), func(agent *sessions.Agent) bool { return !made || !agent.ReadOnly }),
+		func(agent *sessions.Agent) string { return agent.Name })
 }
 
 // agentOf returns the named agent.

@@ -295,12 +295,8 @@ func condense(j *history.File, e *live.Exchange, sent []core.Message) error {
 
 // bringsBack reports whether a new message in after is one that is hidden.
 func bringsBack(timeline []history.Entry, after []core.Message) bool {
-	var hidden []core.Message
-	for _, e := range timeline {
-		if len(e.HiddenBy) > 0 && e.InsertedBy == "" {
-			hidden = append(hidden, e.Original)
-		}
-	}
+	hidden := plain.Each(plain.Only(timeline, func(e history.Entry) bool { return len(e.HiddenBy) > 0 && e.InsertedBy == "" }),
+		func(e history.Entry) core.Message { return e.Original })
 	return slices.ContainsFunc(after, func(m core.Message) bool {
 		return m.Kind == core.KindSummary && slices.ContainsFunc(hidden, func(h core.Message) bool { return equal(h, m) })
 	})

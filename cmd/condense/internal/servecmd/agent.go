@@ -31,13 +31,7 @@ func agentCommand(a *cli.App) *cobra.Command {
 
 // installable are the names of agents with a settings file.
 func installable() []string {
-	var names []string
-	for _, name := range agents.Names() {
-		if len(pointOf(agents.Find(name)).Settings) > 0 {
-			names = append(names, name)
-		}
-	}
-	return names
+	return plain.Only(agents.Names(), func(name string) bool { return len(pointOf(agents.Find(name)).Settings) > 0 })
 }
 
 // SettingsFile returns the settings file into which agent install writes the gateway's address; empty if there is none.

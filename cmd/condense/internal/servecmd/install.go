@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/settings"
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // An installation records the changes of an agent's settings file until they are removed.
@@ -302,9 +303,5 @@ func difference(before, after []byte) string {
 }
 
 func lines(text []byte) []string {
-	var out []string
-	for line := range bytes.Lines(text) {
-		out = append(out, strings.TrimRight(string(line), "\r\n"))
-	}
-	return out
+	return plain.Each(slices.Collect(bytes.Lines(text)), func(line []byte) string { return strings.TrimRight(string(line), "\r\n") })
 }

@@ -203,11 +203,7 @@ func (k *knowing) open(all []Settings) [][]*settings.File {
 // catalogs returns the files with the agent's models, the most special last.
 func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program string) (found []*settings.File) {
 	for _, group := range slices.Backward(files) {
-		for _, file := range group {
-			if o.Context != nil && file.Format == settings.JSON {
-				found = append(found, file)
-			}
-		}
+		found = append(found, plain.Only(group, func(file *settings.File) bool { return o.Context != nil && file.Format == settings.JSON })...)
 	}
 	if len(found) > 0 || o.List == nil {
 		return found
@@ -231,9 +227,7 @@ func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program str
 // read returns the models below v, which is a member of this name; of a list, it has none.
 func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents.Window) {
 	if list, ok := v.([]any); ok {
-		for _, v := range list {
-			all = append(all, k.read(o, v, "", first)...)
-		}
+		all = append(all, slices.Concat(plain.Each(list, func(v any) []agents.Window { return k.read(o, v, "", first) })...)...)
 		return all
 	}
 	m, _ := v.(map[string]any)
@@ -260,9 +254,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(m))
 	}
-	for _, name := range names {
-		all = append(all, k.read(o, m[name], name, first)...)
-	}
+	all = append(all, slices.Concat(plain.Each(names, func(name string) []agents.Window { return k.read(o, m[name], name, first) })...)...)
 	return all
 }
 

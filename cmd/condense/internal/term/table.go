@@ -104,9 +104,7 @@ func (t *Table) Boxed(width int) string {
 	widths[0] = min(widths[0], narrowFirst)
 	fixed := t.all()[:max(1, t.fixed)]
 	first := 1 // the left border
-	for _, i := range fixed {
-		first += widths[i] + cellFrame
-	}
+	first += plain.Sum(fixed, func(i int) int { return widths[i] + cellFrame })
 	var parts []string
 	part, used := slices.Clone(fixed), first
 	for _, i := range t.all()[len(fixed):] {
@@ -154,11 +152,7 @@ func (t *Table) writer(columns, widths []int, titles text.Align) table.Writer {
 	}
 	w.SetColumnConfigs(configs)
 	pick := func(from []string) table.Row {
-		var out table.Row
-		for _, i := range columns {
-			out = append(out, from[i])
-		}
-		return out
+		return plain.Each(columns, func(i int) any { return from[i] })
 	}
 	if strings.Join(t.header, "") != "" {
 		w.AppendHeader(pick(t.header))
