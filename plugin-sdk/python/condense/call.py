@@ -293,9 +293,10 @@ def groups(messages):
             kind = part.WhichOneof("kind")
             if kind == "tool_call":
                 calls[part.tool_call.id].append(i)
-            elif kind == "tool_result" and calls[part.tool_result.call_id]:
-                caller = calls[part.tool_result.call_id].popleft()
-                reach[caller] = max(reach[caller], i)
+            elif kind == "tool_result":
+                callers = calls.get(part.tool_result.call_id)
+                if callers:
+                    reach[callers.popleft()] = i
     unanswered = {i for waiting in calls.values() for i in waiting}
     out = []
     first = 0
