@@ -31,12 +31,13 @@ func Framed(text string) bool {
 
 // CutFrame returns text without the frame that it begins with, and text if it begins with none.
 func CutFrame(text string) (rest string, ok bool) {
-	line, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
-	line = strings.TrimRight(line, " \t\r")
-	if !strings.HasPrefix(line, frameStart) || !strings.HasSuffix(line, frameEnd) {
-		return text, false
+	begun := strings.TrimLeft(text, " \t\r\n")
+	if strings.HasPrefix(begun, frameStart) { // before it looks for the end of a line, which may be long
+		if line, rest, _ := strings.Cut(begun, "\n"); strings.HasSuffix(strings.TrimRight(line, " \t\r"), frameEnd) {
+			return rest, true
+		}
 	}
-	return rest, true
+	return text, false
 }
 
 // A Framer is a provider whose texts show by themselves that neither the user nor a tool wrote them, in words that

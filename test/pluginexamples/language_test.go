@@ -26,6 +26,7 @@ import (
 
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/testkit"
+	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 )
 
 // requirePeers makes a test fail, instead of being skipped, if a runtime that it needs is
@@ -48,13 +49,13 @@ type language struct {
 }
 
 // version1 has the SDKs as of version 1, November 2026, with the programs that use them. They never change, so they are packed.
-var version1 = func() fs.FS {
+func version1() fs.FS {
 	r, err := zip.OpenReader("testdata/v1.zip")
 	if err != nil {
 		panic(err)
 	}
 	return r
-}()
+}
 
 var languages []*language // set by TestMain
 
@@ -191,6 +192,9 @@ func folderAt(path, program string) folder {
 var scratch string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(envSame) != "" {
+		pluginsdk.Main(sameEdit)
+	}
 	flag.Parse()
 	os.Exit(func() int {
 		var err error
@@ -199,7 +203,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(scratch) //nolint:errcheck // best effort
-		if err := os.CopyFS(filepath.Join(scratch, "v1"), version1); err != nil {
+		if err := os.CopyFS(filepath.Join(scratch, "v1"), version1()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

@@ -22,7 +22,7 @@ import (
 // protocol1 returns the protocol as the SDK of version 1 has it.
 func protocol1(t *testing.T) protoreflect.FileDescriptor {
 	t.Helper()
-	text, err := fs.ReadFile(version1, "python/condense/condense_pb2.py")
+	text, err := fs.ReadFile(version1(), "python/condense/condense_pb2.py")
 	if err != nil {
 		t.Fatal(err)
 	}

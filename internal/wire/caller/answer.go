@@ -21,7 +21,7 @@ type answer struct {
 	rewritten map[int][]core.Part
 	inserted  map[int][]core.Message // by the index that they are before
 
-	bytes, inserts, parts int // so far
+	bytes, inserts, hides, parts int // so far
 }
 
 func newAnswer(messages []core.Message, limits Limits) answer {
@@ -67,6 +67,7 @@ func (a *answer) hide(r *condensepb.MessageRange) error {
 			return fmt.Errorf("message %q is rewritten too", a.messages[i].ID)
 		}
 		a.hidden[i] = true
+		a.hides++
 	}
 	return nil
 }
@@ -223,7 +224,7 @@ func (a *answer) result(d *condensepb.Done) (*core.Result, error) {
 		!(u.GetUsd() >= 0) || math.IsInf(u.GetUsd(), 0) {
 		return nil, fmt.Errorf("usage is %v", fromUsage(u))
 	}
-	out := make([]core.Message, 0, len(a.messages)+a.inserts)
+	out := make([]core.Message, 0, len(a.messages)+a.inserts-a.hides)
 	for i := range a.messages {
 		out = append(out, a.inserted[i]...)
 		if a.hidden[i] {

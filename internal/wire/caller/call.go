@@ -144,9 +144,12 @@ func (c *call) history(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rest := slices.Clone(c.req.Messages)
-	for i := range rest { // what the user did not type is not the user's request, there as here
-		rest[i].Program = rest[i].Program || c.req.Typed != nil && new(core.Request).FromUser(&rest[i]) && !c.req.FromUser(&rest[i])
+	rest := c.req.Messages
+	if c.req.Typed != nil { // what the user did not type is not the user's request, there as here
+		rest = slices.Clone(rest)
+		for i := range rest {
+			rest[i].Program = rest[i].Program || new(core.Request).FromUser(&rest[i]) && !c.req.FromUser(&rest[i])
+		}
 	}
 	for len(rest) > 0 {
 		n, body := 0, 0

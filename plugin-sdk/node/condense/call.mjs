@@ -49,9 +49,17 @@ export class Call {
   hideUnless(keep) {
     const asked = requests(this.messages)
     const hidden = []
+    let next // the index after the last range
     for (const { from, to, open } of groups(this.messages)) {
-      const group = this.messages.slice(from, to + 1)
-      if (!open && !group.some((m, i) => asked.has(from + i) || m.protected || m.role === 'system' || keep(m, from + i))) hidden.push([group[0].id, group.at(-1).id])
+      let stays = open
+      for (let i = from; i <= to && !stays; i++) {
+        const m = this.messages[i]
+        stays = asked.has(i) || m.protected || m.role === 'system' || keep(m, i)
+      }
+      if (stays) continue
+      if (from === next) hidden.at(-1)[1] = this.messages[to].id
+      else hidden.push([this.messages[from].id, this.messages[to].id])
+      next = to + 1
     }
     for (const range of hidden) this.hide(...range)
     return hidden

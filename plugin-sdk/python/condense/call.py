@@ -89,12 +89,18 @@ class Call:
         result is still to come, or the rest of a tool group that is kept. A conversation that begins with a user
         message must still do so: keep the first user message, or insert a summary at the front.
         """
-        asked, hidden = requests(self.messages), []
+        asked, hidden, after = requests(self.messages), [], None
         for first, last, is_open in groups(self.messages):
             group = self.messages[first : last + 1]
-            if not is_open and asked.isdisjoint(range(first, last + 1)) and not any(m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
+            if is_open or any(i in asked or m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
+                continue
+            if first == after:  # one range
+                hidden[-1] = (hidden[-1][0], group[-1].id)
+            else:
                 hidden.append((group[0].id, group[-1].id))
-                self.hide(*hidden[-1])
+            after = last + 1
+        for ids in hidden:
+            self.hide(*ids)
         return hidden
 
     def rewrite(self, id, parts):
@@ -287,9 +293,10 @@ def groups(messages):
             kind = part.WhichOneof("kind")
             if kind == "tool_call":
                 calls[part.tool_call.id].append(i)
-            elif kind == "tool_result" and calls[part.tool_result.call_id]:
-                caller = calls[part.tool_result.call_id].popleft()
-                reach[caller] = max(reach[caller], i)
+            elif kind == "tool_result":
+                callers = calls.get(part.tool_result.call_id)
+                if callers:
+                    reach[callers.popleft()] = i
     unanswered = {i for waiting in calls.values() for i in waiting}
     out = []
     first = 0

@@ -44,6 +44,17 @@ const tricks = {
   keep_parts: (call) => {
     for (const m of call.messages) call.rewrite(m.id, [...m.parts.keys()].reverse().map((i) => ({ keep: i })))
   },
+  ends: (call) => {
+    const n = call.messages.length
+    call.hideUnless((m, i) => i < 2 || i >= n - 100)
+  },
+  longest: (call) => {
+    const size = (p) => p.tool_result.content.reduce((sum, c) => sum + c.text.length, 0)
+    let found
+    let most = -1
+    for (const m of call.messages) for (const p of m.parts) if (p.kind === 'tool_result' && size(p) > most) [found, most] = [m, size(p)]
+    call.rewrite(found.id, [{ result: { part: 0, content: [{ put: { text: '[long]' } }] } }])
+  },
   hide_rest: (call) => {
     const first = call.messages.find((m) => m.role !== 'system')
     const hidden = call.hideUnless((m) => m === first || m.role === 'system')

@@ -73,6 +73,20 @@ def hide_rest(call, settings):
     call.step("hidden", ",".join(f"{first} {last}" for first, last in hidden))
 
 
+def ends(call, settings):
+    n = len(call.messages)
+    call.hide_unless(lambda m, i: i < 2 or i >= n - 100)
+
+
+def longest(call, settings):
+    size, most = lambda p: sum(len(c.text) for c in p.tool_result.content), -1
+    for m in call.messages:
+        for p in m.parts:
+            if p.WhichOneof("kind") == "tool_result" and size(p) > most:
+                found, most = m, size(p)
+    call.rewrite(found.id, [pb.NewPart(result=pb.ResultEdit(part=0, content=[pb.NewPart(put=pb.Part(text=b"[long]"))]))])
+
+
 def generate(call, settings):
     first = pb.MessageRange(first=call.messages[0].id)
     try:
@@ -180,6 +194,8 @@ TRICKS = {
     "hide_rest": hide_rest,
     "later": later,
     "remember": remember,
+    "ends": ends,
+    "longest": longest,
     "generate": generate,
     "count": count,
     "count_many": count_many,
