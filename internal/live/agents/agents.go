@@ -49,6 +49,7 @@ type Agent struct {
 
 	UserAgents []string // how the header User-Agent begins
 	Head       words    // a few words near the beginning of the system prompt
+	Compacted  words    // a few words near the beginning of a history that it has shortened, where it sends no session
 	Sessions   []string // headers with the session, in order, before the general ones
 	SubAgents  []string // headers with the sub-agent
 	Summaries  []string // how a text of the last message begins when the agent summarizes by itself
@@ -122,6 +123,12 @@ func (a *Agent) Alone(model string, window, history int) (tokens int, known bool
 		history = a.After + (history-limit)%(limit-a.After)
 	}
 	return history, true
+}
+
+// Shortened reports whether a history that begins with a message is one that the agent has shortened by itself.
+func (a *Agent) Shortened(first []byte) bool {
+	const front = 1000 // bytes, in which its words are
+	return a.Compacted != nil && bytes.Contains(first[:min(len(first), front)], a.Compacted)
 }
 
 // Basis says with what the money of condensing is compared. The agent may be nil.
