@@ -341,6 +341,18 @@ func (l limited) Frames() bool {
 // Abilities implements [core.Declarer].
 func (l limited) Abilities() core.Abilities { return core.AbilitiesOf(l.opened) }
 
+// strategy returns the name of what runs: known, or the one that a plugin describes, which is started for that.
+func strategy(known string, opened core.CondensationProvider) func(context.Context) string {
+	return func(ctx context.Context) string {
+		if p, ok := opened.(interface {
+			Strategy(context.Context) string
+		}); ok {
+			return p.Strategy(ctx)
+		}
+		return known
+	}
+}
+
 // spentKey is the key of the [*spent] of a call in its context.
 type spentKey struct{}
 

@@ -251,6 +251,7 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 		}
 		list = append(list, core.NamedProvider{
 			Name: c.Name, Provider: limited{provider, opened, c.Name, c.Limits}, Timeout: c.Timeout, Abilities: s.abilities(c),
+			Strategy: strategy(c.Strategy, opened),
 			Uncut:    c.Strategy != slidingwindow.Name,
 			Fallback: p.set.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,
 		})

@@ -45,7 +45,9 @@ type Attempt struct {
 // attempt asks one provider to continue the work of earlier ones. The result is nil unless it is to be used.
 func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, state *ChainResult) (Attempt, *Result) {
 	work := *req
-	work.Messages, work.State, work.States = state.Messages, req.States[p.Name], nil
+	if work.Messages, work.State, work.States = state.Messages, nil, nil; len(req.States) > 0 {
+		work.State = req.States[p.key(ctx)]
+	}
 	warm := &work.Cached.Messages // of the conversation as it is now
 	most := min(*warm, len(req.Messages), len(state.Messages))
 	for *warm = 0; *warm < most && state.Messages[*warm].Equal(req.Messages[*warm]); *warm++ { //nolint:revive // it counts

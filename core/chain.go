@@ -31,6 +31,16 @@ type NamedProvider struct {
 	// Uncut means that the provider may not even cut a newest request that alone exceeds the limit: this is for
 	// truncation, after all other providers.
 	Uncut bool
+	// Strategy returns what Provider runs, once that is known. States are of one name and strategy: what gets the name later has its own.
+	Strategy func(context.Context) string
+}
+
+// key is the key of the provider's state.
+func (p *NamedProvider) key(ctx context.Context) string {
+	if p.Strategy == nil {
+		return p.Name
+	}
+	return p.Name + " " + p.Strategy(ctx)
 }
 
 // ChainOptions adjust a [Chain]. A nil pointer and the zero value of every field mean the
@@ -243,7 +253,7 @@ func (c *Chain) turn(ctx context.Context, p *NamedProvider, req *Request, out *C
 	}
 	out.Messages, out.TokensAfter, out.Provider = res.Messages, att.TokensAfter, p.Name
 	if len(res.State) > 0 {
-		out.States = merged(out.States, map[string][]byte{p.Name: res.State})
+		out.States = merged(out.States, map[string][]byte{p.key(ctx): res.State})
 	}
 	return att, nil
 }

@@ -57,7 +57,7 @@ type Request struct {
 	Conversation string
 	// State is the [Result.State] of the provider's newest result that is applied in the conversation; nil if there is none.
 	State []byte
-	// States are those of the providers of a [Chain], by name. It gives each only its own, as State.
+	// States are those of the providers of a [Chain], by name and strategy. It gives each only its own, as State.
 	States map[string][]byte
 	// MayWait says that [Result.Later] is an answer: the conversation is below its limit, and nobody asked for the condensation.
 	MayWait bool

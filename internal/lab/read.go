@@ -94,7 +94,50 @@ func (it Item) Read(c core.Counter) (*score.Session, error) {
 		return nil, err
 	}
 	s, err := ReadSession(f, it.Name, c)
+	if err == nil && it.salt != "" {
+		rename(s.Messages, it.salt)
+	}
 	return s, errors.Join(err, f.Close())
+}
+
+// InUse returns the item with IDs of messages and calls as they are in use: they do not say that the session is a recorded one.
+func (it Item) InUse(salt string) Item {
+	it.salt = salt + it.Name
+	return it
+}
+
+func rename(messages []core.Message, salt string) {
+	id := func(was string) string { return core.Handle(core.Text(salt + was)) }
+	for i := range messages {
+		m := &messages[i]
+		m.ID = id(m.ID)
+		for k, p := range m.Parts {
+			switch p := p.(type) {
+			case core.ToolCall:
+				p.ID = id(p.ID)
+				m.Parts[k] = p
+			case core.ToolResult:
+				p.CallID = id(p.CallID)
+				m.Parts[k] = p
+			default:
+			}
+		}
+	}
+}
+
+// Joined returns a session of items one after the other, and of the sessions of the program, until it has that many messages.
+func Joined(items []Item, least int, c core.Counter) *score.Session {
+	all, had := &score.Session{}, map[string]bool{}
+	for _, it := range append(slices.Clip(items), Demo()...) {
+		if had[it.Name] || len(all.Messages) >= least {
+			continue
+		}
+		had[it.Name] = true
+		if s, err := it.InUse("joined").Read(c); err == nil { // whoever measures them says which cannot be read
+			all.Messages, all.Origins = append(all.Messages, s.Messages...), append(all.Origins, s.Origins...)
+		}
+	}
+	return all
 }
 
 // alike are names of files that are the same for every session of a tool. Each session has a folder

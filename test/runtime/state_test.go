@@ -124,6 +124,50 @@ func TestStateOfAProvider(t *testing.T) {
 	}
 }
 
+// A program is a plugin that describes its strategy.
+type program struct {
+	*counting
+	name string
+}
+
+func (program) Ping(context.Context) error                               { return nil }
+func (p program) Strategy(context.Context) string                        { return p.name }
+func (program) Close() error                                             { return nil }
+func (program) RefusesSettings(error) bool                               { return false }
+func (program) Approved(*config.Config, config.Provider) (string, error) { return "", nil }
+func (p program) Open(config.Provider, string, condense.PluginEnv) (condense.Plugin, error) {
+	return p, nil
+}
+
+// A state belongs to the strategy that left it: whatever else gets the provider's name in the configuration begins without one, and a
+// newer program of the same strategy goes on.
+func TestStateOfAnotherProvider(t *testing.T) {
+	var compiled, plugin counting
+	host := func(of config.ProviderValues, p program) *condense.Host {
+		return start(t, &condense.Options{Strategies: []registry.Strategy{compiled.strategy()}, Plugins: p, Values: &config.Values{
+			Tuning: config.Tuning{Chain: []string{"notes"}}, Providers: map[string]config.ProviderValues{"notes": of},
+			Profiles: map[string]config.ProfileValues{"default": {Window: new(4_000), Tuning: config.Tuning{MaxOutput: new(400)}}},
+		}})
+	}
+	path := filepath.Join(t.TempDir(), "plugin")
+	c := condense.NewConversation()
+	for _, h := range []*condense.Host{
+		host(config.ProviderValues{Strategy: "counting"}, program{}),
+		host(config.ProviderValues{Plugin: path}, program{&plugin, "journal"}),
+		host(config.ProviderValues{Plugin: path + "-2"}, program{&plugin, "journal"}),
+		host(config.ProviderValues{Plugin: path + "-2"}, program{&plugin, "index"}),
+		host(config.ProviderValues{Strategy: "counting"}, program{}),
+	} {
+		grow(t, c)
+		if r, err := h.Manage(t.Context(), c, condense.Turn{Trigger: core.TriggerManual}); err != nil || !r.Acted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if got, want := fmt.Sprintf("%q %q", compiled.given, plugin.given), `["" "+"] ["" "+" ""]`; got != want {
+		t.Errorf("given were %s, want %s", got, want)
+	}
+}
+
 // A patient strategy wants to wait.
 type patient struct{ asked []int }
 

@@ -14,15 +14,18 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/model"
 )
 
 // The verdicts, worst first.
 const (
 	verdictCrashes   = "crashes"
+	verdictAsks      = "asks too much"
 	verdictForges    = "forges"
 	verdictBreaks    = "breaks rules"
 	verdictNothing   = "does nothing"
 	verdictTruncates = "only truncates"
+	verdictForgets   = "forgets"
 	verdictWorks     = "works"
 )
 
@@ -75,6 +78,7 @@ type Recorded struct {
 	Due        int     `json:"due"`      // calls in which the conversation was above the target; Acted and Truncated count these alone
 	Acted      int     `json:"acted"`    // and had an answer that changes something
 	Messages   [3]int  `json:"messages"` // of the conversations: the fewest, the median, the most
+	From       int     `json:"from"`     // the fewest messages of those that it changed
 	Failed     int     `json:"failed"`   // without an answer
 	Invalid    int     `json:"invalid"`
 	Truncated  int     `json:"truncated"` // of Acted: it hid one run of messages, and nothing else
@@ -147,6 +151,9 @@ func (c *Card) watched(w *Watch) {
 		sizes = append(sizes, k.messages)
 		if k.due {
 			r.Due++
+		}
+		if k.acted && (r.From == 0 || k.messages < r.From) {
+			r.From = k.messages
 		}
 		switch {
 		case len(k.faults) > 0:
@@ -264,8 +271,11 @@ func (c *Card) conclude(w *Watch) {
 func (c *Card) verdict(w *Watch) (verdict, why string) {
 	r := &c.Recorded
 	if r.Failed > 0 {
-		i := slices.IndexFunc(w.calls, func(k call) bool { return k.broke() })
-		return verdictCrashes, fmt.Sprintf("on its work path: %d of %d calls on recorded sessions ended without an answer: %v", r.Failed, r.Calls, w.calls[i].err)
+		k := w.calls[slices.IndexFunc(w.calls, func(k call) bool { return k.broke() })]
+		if _, why, ok := strings.Cut(k.err.Error(), model.ErrQuota.Error()+": "); ok {
+			return verdictAsks, fmt.Sprintf("in %d of %d calls on recorded sessions: %s", r.Failed, r.Calls, why)
+		}
+		return verdictCrashes, fmt.Sprintf("on its work path: %d of %d calls on recorded sessions ended without an answer%s: %v", r.Failed, r.Calls, k.when, k.err)
 	}
 	broken := c.broken(w)
 	var forged, others []string
@@ -289,13 +299,21 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 		return verdictBreaks, c.Conformance.Stopped
 	case r.Acted == 0:
 		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations above the target; what was saved, the rest of the chain saved", r.Due)
-	case own != nil && own.Mean < minOwn && c.Before == "" && !c.ingest:
+	case own != nil && max(own.Mean, w.own) < minOwn && c.Before == "" && !c.ingest:
 		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
 	case r.Truncated == r.Acted:
 		return verdictTruncates, fmt.Sprintf("each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)
+	case w.forgot != "":
+		return verdictForgets, w.forgot
+	}
+	if s := w.time(.95, func(k *call) float64 { return k.took.Seconds() }); s > patience.Seconds() {
+		return verdictWorks, fmt.Sprintf("slowly: %.1f s a call at the 95th percentile, and a person waits %v; %s", s, patience, c.worth())
 	}
 	return verdictWorks, c.worth()
 }
+
+// patience is how long a person waits for an agent's next step before it seems to be stuck: a sixtieth of the default timeout.
+const patience = core.DefaultTimeout / 60
 
 // broken returns the first fault of every rule that was broken: on recorded sessions, then in the conformance suite.
 func (c *Card) broken(w *Watch) []Finding {

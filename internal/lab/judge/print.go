@@ -46,7 +46,7 @@ func (c *Card) Lines() []Line {
 		{"recorded", fmt.Sprintf("%s to a quarter: it acted in %d of %d calls above the target (%d in all, %d failed, %d invalid); %s",
 			size.Plural(r.Sessions, "session"), r.Acted, r.Due, r.Calls, r.Failed, r.Invalid, own)},
 		{"speed", fmt.Sprintf("%s%s; ready after %s ms", speed, memory, size.Number(c.ReadyMS))},
-		{"sizes", fmt.Sprintf("conversations of %d to %d messages, median %d; --sessions judges it on others", r.Messages[0], r.Messages[2], r.Messages[1])},
+		{"sizes", fmt.Sprintf("conversations of %d to %d messages, median %d; it changes those of %d and more; --sessions judges it on others", r.Messages[0], r.Messages[2], r.Messages[1], r.From)},
 	}...)
 	if r := c.Readers; r != nil {
 		var shares []string

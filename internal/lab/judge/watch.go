@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,6 +128,9 @@ type Watch struct {
 	recorded bool  // the conformance suite is over
 	asked    int   // requests to models
 	mute     map[*core.Request]int
+	when     string  // that calls are made
+	forgot   string  // how it forgets while a conversation grows
+	own      float64 // the most that it saved then, as a share
 }
 
 // Model returns the model for the plugin's requests in a call, whatever it asks for.
@@ -184,6 +189,7 @@ func (w *Watch) models() string {
 type call struct {
 	bytes    int
 	messages int
+	when     string
 	due      bool // the conversation was above its target
 	took     time.Duration
 	err      error
@@ -203,6 +209,12 @@ func (c *Card) Run(ctx context.Context, w *Watch, items []lab.Item, list []lab.S
 	}
 	c.ingest = w.Ingest
 	c.conform(report)
+	items = plain.Each(items, func(it lab.Item) lab.Item { return it.InUse("") })
+	if !w.Ingest {
+		if err := w.grow(ctx, items, list[1].Chain[:1]); err != nil {
+			return err
+		}
+	}
 	w.mu.Lock()
 	w.recorded = true
 	w.mu.Unlock()
@@ -236,7 +248,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 		return nil, errEnough
 	}
 	req = inUse(req)
-	c := call{messages: len(req.Messages), due: req.Tokens() > req.Budget.Target}
+	c := call{messages: len(req.Messages), when: w.when, due: req.Tokens() > req.Budget.Target}
 	c.bytes += plain.Sum(req.Messages, func(x core.Message) int { return core.ContentBytes(x.Parts...) })
 	begun := time.Now()
 	res, err := w.Plugin.Condense(ctx, req)
@@ -249,6 +261,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 		if err := core.Verify(&given, res); err != nil {
 			c.faults = Faults(err)
 		} else {
+			c.faults = foreign(req, res)
 			c.acted, c.truncated = whatWasDone(req, res)
 		}
 	}
@@ -273,7 +286,9 @@ func inUse(req *core.Request) *core.Request {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	own.API, own.Trigger = pick("", "anthropic", "openai", "responses"), core.Trigger(pick("automatic", "automatic", "manual", "overflow"))
 	own.Environment, own.Instructions = pick("", "Open files: main.go, main_test.go"), pick("", "", "Keep what is needed to go on.")
-	own.Conversation = fmt.Sprintf("%016x", r.Uint64())
+	if own.Conversation == "" {
+		own.Conversation = fmt.Sprintf("%016x", r.Uint64())
+	}
 	own.Budget.Reserve = r.IntN(4) * own.Budget.Limit / 16
 	own.Budget.Window += own.Budget.Reserve
 	return &own
@@ -282,6 +297,40 @@ func inUse(req *core.Request) *core.Request {
 // broke reports whether the call ended without an answer, for no reason that a chain knows.
 func (c *call) broke() bool {
 	return c.err != nil && len(c.faults) == 0 && !c.excused && !errors.Is(c.err, core.ErrUnavailable) && !errors.Is(c.err, errors.ErrUnsupported)
+}
+
+// foreign returns the fault of a result that begins a text with the line of another provider: only the host writes it.
+func foreign(req *core.Request, res *core.Result) []Finding {
+	known := map[string]bool{core.Frame(itself): true}
+	for line := range signatures(req.Messages) {
+		known[line] = true
+	}
+	for line := range signatures(res.Messages) {
+		if !known[line] {
+			return []Finding{NewFinding("new-role", fmt.Sprintf("new-role: a text is signed %q, which only the host writes", line), "", "")}
+		}
+	}
+	return nil
+}
+
+// signatures returns the lines of providers that texts begin with.
+func signatures(messages []core.Message) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range messages {
+			for _, p := range messages[i].Parts {
+				parts := []core.Part{p}
+				if r, ok := p.(core.ToolResult); ok {
+					parts = r.Content
+				}
+				for _, p := range parts {
+					t, _ := p.(core.Text)
+					if rest, ok := core.CutFrame(string(t)); ok && !yield(strings.TrimSpace(string(t[:len(t)-len(rest)]))) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // maxMarker is the most tokens of a message that only says that others are hidden.
@@ -323,13 +372,18 @@ func whatWasDone(req *core.Request, res *core.Result) (acted, truncated bool) {
 	return acted, true
 }
 
-// perMB returns the time for each MB of content at a share of the calls, in milliseconds. Small conversations say little about it.
+// perMB returns the time for each MB of content at a share of the calls, in milliseconds.
 func (w *Watch) perMB(share float64) float64 {
+	return w.time(share, func(c *call) float64 { return Millis(c.took) / (float64(c.bytes) / (1 << 20)) })
+}
+
+// time returns a time at a share of the calls. Small conversations say little about it.
+func (w *Watch) time(share float64, of func(*call) float64) float64 {
 	const least = 32 << 10
 	var all []float64
 	for i := range w.calls {
 		if c := &w.calls[i]; c.err == nil && c.bytes >= least {
-			all = append(all, Millis(c.took)/(float64(c.bytes)/(1<<20)))
+			all = append(all, of(c))
 		}
 	}
 	if len(all) == 0 {

@@ -105,6 +105,12 @@ func (p *Process) Describe(ctx context.Context) (*caller.Description, error) {
 	return about, err
 }
 
+// Strategy returns the name by which the plugin describes itself, and starts the plugin if it does not run; empty if it cannot be started.
+func (p *Process) Strategy(ctx context.Context) (name string) {
+	_ = p.visit(ctx, func(_ context.Context, i *instance) error { name = i.about.Name; return nil }) // the call that follows fails, too
+	return name
+}
+
 // EstimateCost implements [core.CostEstimator]. The error wraps [errors.ErrUnsupported] if the plugin does not estimate.
 func (p *Process) EstimateCost(ctx context.Context, req *core.Request) (u core.Usage, err error) {
 	err = p.visit(ctx, func(ctx context.Context, i *instance) (err error) {
