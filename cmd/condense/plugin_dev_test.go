@@ -74,6 +74,21 @@ func TestDevFollowsChanges(t *testing.T) {
 	}
 }
 
+// A package that is to be compiled in is no program, and it is said where one would be.
+func TestDevOfAPackage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"go.mod": "module example.com/tidy\n\ngo 1.26\n", "tidy.go": "package tidy\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said testkit.Log
+	code := command.Run(t.Context(), []string{"plugin", "dev", ".", "--once"}, nil, &said, &said)
+	if code == cli.ExitDone || !strings.Contains(said.String(), "is a package, not a program: name the folder of its package main") {
+		t.Errorf("exit code %d\n%s", code, said.String())
+	}
+}
+
 // await waits until said contains all texts, in this order.
 func await(t *testing.T, said *testkit.Log, texts ...string) {
 	t.Helper()

@@ -284,7 +284,10 @@ func inUse(req *core.Request) *core.Request {
 	}
 	r := rand.New(rand.NewPCG(h.Sum64(), 1)) //nolint:gosec // the same in every run
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	own.API, own.Trigger = pick("", "anthropic", "openai", "responses"), core.Trigger(pick("automatic", "automatic", "manual", "overflow"))
+	own.API = pick("", "anthropic", "openai", "responses")
+	if trigger := pick("automatic", "automatic", "manual", "overflow"); own.Trigger != core.TriggerIngest {
+		own.Trigger = core.Trigger(trigger)
+	}
 	own.Environment, own.Instructions = pick("", "Open files: main.go, main_test.go"), pick("", "", "Keep what is needed to go on.")
 	if own.Conversation == "" {
 		own.Conversation = fmt.Sprintf("%016x", r.Uint64())

@@ -62,6 +62,7 @@ func pluginDevCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&d.settings, "settings", "", "settings of the plugin, a `JSON` object (default: its own)")
 	f.IntVar(&d.rounds, "rounds", 1, "condense the conversation in this `number` of rounds as it grows, with the plugin's state; it may wait before the last")
 	f.BoolVar(&d.diff, "diff", false, "print the edits of the plugin, and the lines that texts lose and get")
+	f.BoolVar(&d.ingest, "ingest", false, ingestUsage)
 	f.BoolVar(&wasm, "wasm", false, "build a plugin in Go as a module of WebAssembly")
 	f.BoolVar(&once, "once", false, "try it once; exit code 1 if the plugin cannot be built, fails or breaks a rule")
 	cli.Complete(cmd, "format", cli.FormatNames())
@@ -74,7 +75,7 @@ type dev struct {
 	source                  *source
 	temp                    string // folder for the build
 	trace, format, settings string
-	diff                    bool
+	diff, ingest            bool
 	rounds                  int
 }
 
@@ -149,7 +150,7 @@ func (d *dev) try(ctx context.Context, path string) (err error) {
 	}
 	first, _, _ := strings.Cut(what.Doc, ".")
 	term.Printf(d.app.Stdout, "%s: %s\n%s\n", what.Name, first, about)
-	heard := &heardPlugin{Plugin: plugin}
+	heard := &heardPlugin{Plugin: plugin, ingest: d.ingest}
 	chain, err := d.chain(ctx, what.Name, heard)
 	if err != nil {
 		return err
@@ -194,16 +195,10 @@ func (d *dev) run(ctx context.Context, chain *core.Chain, heard *heardPlugin, re
 			printEdits(d.app.Stdout, req, heard.answer)
 		}
 	}
-	switch first := condensed.Attempts[0]; first.Outcome {
-	case core.OutcomeApplied, core.OutcomeInsufficient, core.OutcomeNoOp, core.OutcomeLater:
-		return condensed, nil
-	case core.OutcomeSkipped:
-		if first.Err == nil { // it would rather wait, which it may not
-			return condensed, nil
-		}
-	case core.OutcomeRejected, core.OutcomeFailed:
+	if condensed.Attempts[0].Err != nil { // skipped without one, it would rather wait, which it may not
+		return nil, errDev
 	}
-	return nil, errDev
+	return condensed, nil
 }
 
 // halve has a request ask for half of its conversation.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
@@ -18,12 +19,17 @@ import (
 type heardPlugin struct {
 	judge.Plugin
 
+	ingest bool // it is asked to shorten new results
 	answer *core.Result
 }
 
 // Condense implements [core.CondensationProvider].
 func (h *heardPlugin) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	res, err := h.Plugin.Condense(ctx, req)
+	asked := core.CondensationProvider(h.Plugin)
+	if h.ingest {
+		asked = coretest.Ingest(h.Plugin)
+	}
+	res, err := asked.Condense(ctx, req)
 	h.answer = res
 	return res, err
 }

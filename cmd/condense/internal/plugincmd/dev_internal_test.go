@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,42 @@ func TestFaultsNameTheRepair(t *testing.T) {
 		}
 	}
 }
+
+// With --ingest every round of results is asked about by itself, as new ones, and the edits of all are shown.
+func TestDevAsksForNewResults(t *testing.T) {
+	req := coretest.HalfRequest(coretest.Session())
+	h := &heardPlugin{ingest: true, Plugin: cutsNew{}}
+	if _, err := h.Condense(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	printEdits(&b, req, h.answer)
+	if n := strings.Count(b.String(), "rewritten"); n < 2 || strings.Contains(b.String(), "hidden") {
+		t.Errorf("%d results are rewritten:\n%s", n, b.String())
+	}
+}
+
+// cutsNew cuts new results, and refuses other requests.
+type cutsNew struct{ judge.Plugin }
+
+func (cutsNew) Condense(_ context.Context, req *core.Request) (*core.Result, error) {
+	if req.Trigger != core.TriggerIngest {
+		return nil, core.ErrUnavailable
+	}
+	messages := req.Clone().Messages
+	for i := range messages {
+		for j, p := range messages[i].Parts {
+			if r, ok := p.(core.ToolResult); ok && core.ContentBytes(r.Content...) > 100 {
+				r.Content = []core.Part{core.Text("[cut]")}
+				messages[i].Parts[j] = r
+			}
+		}
+	}
+	return &core.Result{Messages: messages}, nil
+}
+
+func (cutsNew) Abilities() core.Abilities { return 0 }
+func (cutsNew) PeakMemory() int64         { return 0 }
 
 func TestOtherFaultsAreQuoted(t *testing.T) {
 	var b bytes.Buffer

@@ -147,6 +147,8 @@ func (s *source) build(ctx context.Context, temp string, out io.Writer) (string,
 		return "", ctx.Err()
 	case err != nil:
 		return "", errDev
+	case cli.BeginsWith(program, "!<arch>"):
+		return "", fmt.Errorf("%s is a package, not a program: name the folder of its package main, such as cmd/condense-tidy", s.pkg)
 	}
 	if s.command != nil {
 		made, err := filepath.Glob(s.program)
