@@ -87,10 +87,10 @@ func folderOf(named, program string) (string, error) {
 		return filepath.Abs(named)
 	}
 	dir := filepath.Dir(program)
-	if _, err := os.Stat(filepath.Join(dir, sdkRecord)); err != nil {
-		return "", nil
+	if _, err := os.Stat(filepath.Join(dir, sdkRecord)); err == nil {
+		return dir, nil
 	}
-	return dir, nil
+	return "", nil
 }
 
 func (t *pluginTest) trialOf(a *cli.App, p config.Provider) *plugins.Trial {
