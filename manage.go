@@ -340,9 +340,9 @@ func (p *plan) label(kept map[string]string) {
 		if m.Labels = nil; m.Protected {
 			p.keep(i, cmp.Or(kept[m.ID], "pin"))
 		}
-		for _, name := range slices.Sorted(maps.Keys(given)) {
-			if len(m.Labels) < maxLabels && name != keptLabel {
-				p.note(i, clean(name), clean(given[name]))
+		for _, key := range slices.Sorted(maps.Keys(given)) {
+			if name := clean(key); len(m.Labels) < maxLabels && name != keptLabel {
+				p.note(i, name, clean(given[key]))
 			}
 		}
 	}

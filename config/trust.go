@@ -38,7 +38,7 @@ type Claim struct {
 	Does   string `json:"does"`  // its effect, as a predicate of the key
 	Origin Origin `json:"origin"`
 	// Tunes means that the part decides only when, how far or by which strategy a gateway condenses. Its Value is empty:
-	// trust in it covers later values. All other commands use it without trust, and so does a gateway whose file is
+	// trust in it covers later values. All other commands but hook use it without trust, and so does a gateway whose file is
 	// named by [Options.Path].
 	Tunes bool `json:"tunes,omitempty"`
 

@@ -76,7 +76,7 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	case err != nil:
 		return fail(OutcomeFailed, err)
 	}
-	res, added := framed(p, &work, owned(res))
+	res, added := framed(p, &work, res)
 	work.Abilities = cmp.Or(p.Abilities, AbilitiesOf(p.Provider)) // those of a plugin are known by now
 	if err := (&verifier{req: &work, uncut: p.Uncut, added: added}).verify(res); err != nil {
 		return fail(OutcomeRejected, err)
@@ -106,7 +106,8 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 			att.Reason = "already on target"
 		}
 		return att, nil
-	case req.Trigger != TriggerIngest && tokens > max(work.Budget.Target, min(work.Budget.Target+added, req.Budget.Limit)): // no provider can do without the frames
+	// No provider can do without the frames.
+	case req.Trigger != TriggerIngest && tokens > max(work.Budget.Target, min(work.Budget.Target+added, req.Budget.Limit)):
 		att.Outcome = OutcomeInsufficient
 		att.Reason = fmt.Sprintf("%s above the target of %s", size.Plural(tokens-req.Budget.Target, "token"), size.Group(req.Budget.Target))
 	default:
@@ -114,17 +115,6 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	}
 	att.TokensAfter = tokens
 	return att, &Result{Messages: messages, State: res.State}
-}
-
-// owned returns a copy of a result, which its provider cannot change after the check.
-func owned(res *Result) *Result {
-	if res == nil {
-		return nil
-	}
-	c := *res
-	own := (&Request{Messages: res.Messages, State: res.State}).Clone()
-	c.Messages, c.State = own.Messages, own.State
-	return &c
 }
 
 // plausible returns u with impossible numbers replaced by 0, so that reports can be written
@@ -170,23 +160,15 @@ func (c *Chain) adopt(req *Request, result []Message) (messages []Message, token
 	tokens = req.Budget.Overhead
 	changed = len(result) != len(req.Messages)
 	for i := range result {
-		m := &messages[i]
-		j := find(result[i].ID)
-		switch {
-		case j >= 0 && EqualParts(result[i].Parts, req.Messages[j].Parts):
+		m, j := &messages[i], find(result[i].ID)
+		if j >= 0 {
 			*m = req.Messages[j]
-		case j >= 0:
-			*m = req.Messages[j]
-			m.Parts, m.Source = result[i].Parts, nil
+		} else {
+			*m = Message{ID: c.opts.NewID(), Role: result[i].Role, Kind: cmp.Or(result[i].Kind, KindSummary), Time: c.opts.Now()}
+		}
+		if j < 0 || !EqualParts(result[i].Parts, m.Parts) {
+			m.Parts, m.Source, changed = result[i].Parts, nil, true
 			m.Tokens = MessageTokens(req.Counter, *m)
-			changed = true
-		default:
-			*m = Message{ID: c.opts.NewID(), Role: result[i].Role, Kind: result[i].Kind, Parts: result[i].Parts, Time: c.opts.Now()}
-			if m.Kind == KindOriginal {
-				m.Kind = KindSummary
-			}
-			m.Tokens = MessageTokens(req.Counter, *m)
-			changed = true
 		}
 		tokens += m.Tokens
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,14 +175,10 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
 			failed = append(failed, fmt.Errorf("%s: %w", a.Provider, a.Err))
 		}
 	}
-	switch {
-	case out.Provider != "":
-	case len(failed) > 0:
-		return res, errors.Join(failed...)
-	case len(unavailable) > 0:
-		return res, errors.Join(unavailable...)
+	if out.Provider == "" {
+		err = cmp.Or(errors.Join(failed...), errors.Join(unavailable...))
 	}
-	return res, nil
+	return res, err
 }
 
 // Frames implements [Framer]: the chain has framed new texts with the names of its providers.

@@ -59,9 +59,7 @@ func mergeParts(c Counter, parts []Part) (out []Part, merged bool) {
 		media, tokens, from := 0, 0, i
 		for ; i < len(parts); i++ {
 			t, isText := parts[i].(Text)
-			_, isImage := parts[i].(Image)
-			_, isBlock := parts[i].(Opaque)
-			if !isText && !isImage && !isBlock {
+			if !isText && !isMedia(parts[i]) {
 				break
 			}
 			if isText {
@@ -101,13 +99,11 @@ type pieces struct {
 
 func newPieces(counter Counter, messages []Message, holds []hold) *pieces {
 	p := &pieces{counter: counter, messages: messages, holds: holds}
-	total := 0
 	for i := range messages {
-		total += messages[i].Tokens
+		p.rest += messages[i].Tokens
 		p.collect(messages[i].Parts, holds[i])
 	}
 	slices.Sort(p.sizes)
-	p.rest = total
 	for _, n := range p.sizes {
 		p.rest -= n
 	}
@@ -159,9 +155,8 @@ func (p *pieces) size(room int) int {
 
 // cut returns the messages with no piece above size.
 func (p *pieces) cut(size int) []Message {
-	out := make([]Message, len(p.messages))
+	out := slices.Clone(p.messages)
 	for i, m := range p.messages {
-		out[i] = m
 		parts := p.cutParts(m.Parts, size, p.holds[i])
 		if EqualParts(parts, m.Parts) {
 			continue
@@ -186,12 +181,8 @@ func (p *pieces) cutParts(parts []Part, size int, holds hold) []Part {
 			out = append(out, r)
 			continue
 		}
-		if holds == holdWords {
-			out = append(out, part)
-			continue
-		}
 		n := p.counter.Count(part)
-		if n <= size || isNote(part) {
+		if holds == holdWords || n <= size || isNote(part) {
 			out = append(out, part)
 			continue
 		}

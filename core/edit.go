@@ -176,10 +176,7 @@ func finder(messages []Message) func(id string) int {
 				}
 				return -1
 			}
-			index = make(map[string]int, len(messages))
-			for j := range messages {
-				index[messages[j].ID] = j
-			}
+			index = plain.Index(messages, func(m Message) string { return m.ID })
 		}
 		if j, ok := index[id]; ok {
 			return j

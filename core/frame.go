@@ -50,18 +50,22 @@ type framer struct {
 	count int // frames that were added
 }
 
-// framed returns res with the provider's frame on its texts, in place of any other's, and the tokens of the frames.
+// framed returns a copy of res, which its provider cannot change after the check, with the provider's frame on its texts, in place of
+// any other's, and the tokens of the frames.
 func framed(by *NamedProvider, req *Request, res *Result) (*Result, int) {
-	if f, ok := by.Provider.(Framer); res == nil || ok && f.Frames() {
-		return res, 0
+	if res == nil {
+		return nil, 0
 	}
-	out := *res
-	out.Messages = slices.Clone(res.Messages)
+	out, own := *res, (&Request{Messages: res.Messages, State: res.State}).Clone()
+	out.Messages, out.State = own.Messages, own.State
+	if f, ok := by.Provider.(Framer); ok && f.Frames() {
+		return &out, 0
+	}
 	f, find := framer{line: Frame(by.Name) + "\n", req: req}, finder(req.Messages)
 	for i := range out.Messages {
 		m := &out.Messages[i]
 		if j := find(m.ID); m.ID == "" || j >= 0 && req.Messages[j].Kind != KindOriginal && !EqualParts(m.Parts, req.Messages[j].Parts) {
-			m.Parts = f.texts(m.Parts, func(t string) bool { return !blank(t) })
+			f.texts(m.Parts, func(t string) bool { return !blank(t) })
 		} else if j >= 0 && !EqualParts(m.Parts, req.Messages[j].Parts) {
 			f.rewritten(m, &req.Messages[j])
 		}
@@ -85,19 +89,17 @@ func signed(c Counter, parts []Part) (n int) {
 	return n
 }
 
-// texts returns parts with a frame on the texts that foreign reports.
-func (f *framer) texts(parts []Part, foreign func(string) bool) []Part {
-	out := slices.Clone(parts)
-	for i, p := range out {
+// texts puts a frame on the texts of parts that foreign reports.
+func (f *framer) texts(parts []Part, foreign func(string) bool) {
+	for i, p := range parts {
 		if t, ok := p.(Text); ok && foreign(string(t)) {
 			rest, signed := CutFrame(string(t))
 			if !signed {
 				f.count++
 			}
-			out[i] = Text(f.line + rest)
+			parts[i] = Text(f.line + rest)
 		}
 	}
-	return out
 }
 
 // rewritten frames the texts of m that were not in o: of results, and of the model. Texts of the user and of the system have
@@ -110,14 +112,11 @@ func (f *framer) rewritten(m, o *Message) {
 		}
 	}
 	if m.Role == RoleAssistant || m.Role == RoleTool {
-		m.Parts = f.texts(m.Parts, f.foreign(o.Parts))
-	} else {
-		m.Parts = slices.Clone(m.Parts)
+		f.texts(m.Parts, f.foreign(o.Parts))
 	}
-	for i, p := range m.Parts {
+	for _, p := range m.Parts {
 		if r, ok := p.(ToolResult); ok && !EqualParts(r.Content, results[r.CallID]) {
-			r.Content = f.texts(r.Content, f.foreign(results[r.CallID]))
-			m.Parts[i] = r
+			f.texts(r.Content, f.foreign(results[r.CallID]))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -59,12 +60,10 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		ID: m.ID, Role: m.Role, Kind: m.Kind, Parts: parts, Program: m.Program,
 		Time: m.Time, Protected: m.Protected, Tokens: m.Tokens, Labels: m.Labels,
 	}
-	if m.Source != nil {
-		if survivesJSON(m.Source) {
-			w.Source = m.Source
-		} else {
-			w.SourceBytes = m.Source
-		}
+	if survivesJSON(m.Source) {
+		w.Source = m.Source
+	} else {
+		w.SourceBytes = m.Source
 	}
 	return marshal(w)
 }
@@ -122,8 +121,7 @@ func partsToJSON(parts []Part) ([]partJSON, error) {
 		w := &out[i]
 		switch p := p.(type) {
 		case Text:
-			s := string(p)
-			*w = partJSON{Type: "text", Text: &s}
+			*w = partJSON{Type: "text", Text: new(string(p))}
 		case ToolCall:
 			*w = partJSON{Type: "tool_call", ID: p.ID, Name: p.Name, Args: p.Args}
 		case ToolResult:
@@ -135,8 +133,7 @@ func partsToJSON(parts []Part) ([]partJSON, error) {
 		case Image:
 			*w = partJSON{Type: "image", MediaType: p.MediaType, Data: p.Data, URL: p.URL}
 		case Reasoning:
-			s := p.Text
-			*w = partJSON{Type: "reasoning", Text: &s, Signature: p.Signature, Encrypted: p.Encrypted}
+			*w = partJSON{Type: "reasoning", Text: new(p.Text), Signature: p.Signature, Encrypted: p.Encrypted}
 		case Opaque:
 			*w = partJSON{Type: "opaque", Kind: p.Kind, JSON: p.JSON}
 		default:
@@ -144,11 +141,9 @@ func partsToJSON(parts []Part) ([]partJSON, error) {
 		}
 		all := w.strings()
 		w.Base64 = slices.ContainsFunc(all[:], func(s *string) bool { return s != nil && !utf8.ValidString(*s) })
-		if w.Base64 {
-			for _, s := range all {
-				if s != nil {
-					*s = base64.StdEncoding.EncodeToString([]byte(*s))
-				}
+		for _, s := range all {
+			if w.Base64 && s != nil {
+				*s = base64.StdEncoding.EncodeToString([]byte(*s))
 			}
 		}
 	}
@@ -170,22 +165,17 @@ func partsFromJSON(ws []partJSON) ([]Part, error) {
 	out := make([]Part, len(ws))
 	for i := range ws {
 		w := &ws[i]
-		if w.Base64 {
-			for _, s := range w.strings() {
-				if s == nil {
-					continue
-				}
-				b, err := base64.StdEncoding.DecodeString(*s)
-				if err != nil {
-					return nil, fmt.Errorf("part %d: %w", i, err)
-				}
-				*s = string(b)
+		for _, s := range w.strings() {
+			if !w.Base64 || s == nil {
+				continue
 			}
+			b, err := base64.StdEncoding.DecodeString(*s)
+			if err != nil {
+				return nil, fmt.Errorf("part %d: %w", i, err)
+			}
+			*s = string(b)
 		}
-		var text string
-		if w.Text != nil {
-			text = *w.Text
-		}
+		text := *cmp.Or(w.Text, new(string))
 		switch w.Type {
 		case "text":
 			out[i] = Text(text)

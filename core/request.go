@@ -130,13 +130,7 @@ type Budget struct {
 func (b Budget) Room() int { return b.Target - b.Overhead }
 
 // Tokens returns the size of req in the scope of its budget: overhead and messages.
-func (r *Request) Tokens() int {
-	n := r.Budget.Overhead
-	for i := range r.Messages {
-		n += r.Messages[i].Tokens
-	}
-	return n
-}
+func (r *Request) Tokens() int { return r.Budget.Overhead + TotalTokens(r.Messages) }
 
 // Clone returns a copy of r for a provider: it shares no slice with r, so that nothing
 // a provider does to it reaches the conversation, and holds no Source.

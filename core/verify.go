@@ -15,8 +15,7 @@ import (
 // [Chain] accepts: with different IDs and measured messages. The host, the conformance suite and the fuzz tests all
 // call this function. The cost is linear.
 func Verify(req *Request, res *Result) error {
-	v := verifier{req: req}
-	return v.verify(res)
+	return (&verifier{req: req}).verify(res)
 }
 
 func (v *verifier) verify(res *Result) error {
@@ -81,12 +80,10 @@ func (v *verifier) parts() bool {
 func invalidPart(p Part, top bool) string {
 	switch p := p.(type) {
 	case Text, Image, Reasoning, Opaque:
-		return ""
 	case ToolCall:
 		if !top {
 			return "a tool call inside a tool result"
 		}
-		return ""
 	case ToolResult:
 		if !top {
 			return "a tool result inside a tool result"
@@ -96,10 +93,10 @@ func invalidPart(p Part, top bool) string {
 				return fmt.Sprintf("content %d: %s", i, fault)
 			}
 		}
-		return ""
 	default:
 		return fmt.Sprintf("%T is not a part", p)
 	}
+	return ""
 }
 
 // locate finds the messages of the result in the request.
@@ -168,12 +165,9 @@ func (v *verifier) ingested() {
 		return
 	}
 	same := func(is, was Part) bool {
-		a, result := is.(ToolResult)
-		if b, ok := was.(ToolResult); ok && result {
-			a.Content = b.Content
-			return EqualParts([]Part{a}, []Part{b})
-		}
-		return EqualParts([]Part{is}, []Part{was})
+		a, ok := is.(ToolResult)
+		b, result := was.(ToolResult)
+		return equalPart(is, was) || ok && result && a.CallID == b.CallID && a.IsError == b.IsError
 	}
 	for i := range v.out {
 		if j := v.from[i]; j < 0 {
@@ -189,38 +183,38 @@ func (v *verifier) ingested() {
 
 func (v *verifier) protected() {
 	for j := range v.req.Messages {
-		o := &v.req.Messages[j]
-		if !o.Protected {
-			continue
-		}
-		if i := v.kept[j]; i < 0 {
+		o, i := &v.req.Messages[j], v.kept[j]
+		switch {
+		case !o.Protected:
+		case i < 0:
 			v.fault(ruleProtected, o.ID, "is hidden")
-		} else if !v.same[i] {
+		case !v.same[i]:
 			v.fault(ruleProtected, o.ID, "is rewritten")
 		}
 	}
 }
 
 func (v *verifier) first() {
-	was, ok := firstRole(v.req.Messages)
-	if !ok || was != RoleUser {
+	if firstRole(v.req.Messages) != RoleUser {
 		return
 	}
-	switch is, ok := firstRole(v.out); {
-	case !ok:
+	switch is := firstRole(v.out); is {
+	case RoleUser:
+	case RoleSystem:
 		v.fault(ruleFirst, "", "only system messages are left")
-	case is != RoleUser:
+	default:
 		v.fault(ruleFirst, "", "the first message is now from %s", is)
 	}
 }
 
-func firstRole(messages []Message) (Role, bool) {
+// firstRole returns the role of the first message that is not from the system, whose role is that of the others.
+func firstRole(messages []Message) Role {
 	for i := range messages {
 		if messages[i].Role != RoleSystem {
-			return messages[i].Role, true
+			return messages[i].Role
 		}
 	}
-	return "", false
+	return RoleSystem
 }
 
 func (v *verifier) growth() {

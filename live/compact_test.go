@@ -334,3 +334,28 @@ func TestCompactionsDoNotGrow(t *testing.T) {
 		}
 	}
 }
+
+// What the vendor has compacted stays as it is, and the gateway condenses what the agent does after it: an extract before the item would
+// be lost with a vendor that ignores what is there.
+func TestEpochAfterTheVendorsCompaction(t *testing.T) {
+	testkit.Slow(t)
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 2200, nil)}, codex(true), nil)
+	p.steps(t, 6)
+	item, _ := p.compact(t)["encrypted_content"].(string)
+	p.steps(t, 1)
+	before, after, _ := bytes.Cut(p.lastBody(), []byte(item))
+	p.steps(t, 40)
+	got, rest, found := bytes.Cut(p.lastBody(), []byte(item))
+	if !found || !bytes.Equal(got, before) || bytes.HasPrefix(rest, after[:len(after)-2]) {
+		t.Errorf("before the item: %.300s\nwas: %.300s\nafter it: %.300s", got, before, rest)
+	}
+	if got := p.Stats().EpochCount; got < 2 {
+		t.Errorf("%d epochs", got)
+	}
+	if got := p.vendor.Refusals(); len(got) > 0 {
+		t.Errorf("refused: %+v", got)
+	}
+	if p.client.Prompt >= window {
+		t.Errorf("%d tokens at the end", p.client.Prompt)
+	}
+}

@@ -340,7 +340,7 @@ func (p *plan) describe() {
 // Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.
 const (
 	maxRead     = 256 << 10
-	maxMessage  = 4 // messages at the front that are searched
+	maxMessage  = 4 // messages that are searched, from the user's first one on
 	longestName = 80
 )
 
@@ -354,8 +354,7 @@ func folderOf(r *wire.Request) string {
 
 // titleOf returns the beginning of the user's first message.
 func titleOf(r *wire.Request) string {
-	for i := range min(maxMessage, len(r.Messages)) {
-		m := &r.Messages[i]
+	for _, m := range front(r) {
 		if m.Role != "user" || len(m.Raw) > maxRead {
 			continue
 		}

@@ -297,6 +297,34 @@ func TestLiveAtTheAdminAddress(t *testing.T) {
 	}
 }
 
+// TestToolsAndPromptsAsItems: Codex' newest models send their tools and prompts as items, in front of where it works and what it is to do.
+func TestToolsAndPromptsAsItems(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(45, 2200, nil)}, codex(true), nil)
+	p.client.History = []object{
+		{"type": "additional_tools", "role": "developer", "tools": []any{object{"type": "custom", "name": "exec", "description": strings.Repeat("a tool ", 3000)}}},
+		{"type": "message", "role": "developer", "content": strings.Repeat("a prompt ", 2000)},
+		{"type": "message", "role": "developer", "content": "Skills."}, {"type": "message", "role": "developer", "content": "Agents."},
+		{"type": "message", "role": "developer", "content": "Modes."},
+		{"type": "message", "role": "user", "content": "<environment_context>\n  <cwd>/home/me/shop</cwd>"},
+		first(upstream.Responses, "Read all the files, one after the other."),
+	}
+	for _, n := range []int{3, 40} {
+		p.steps(t, n)
+		c := only(t, p.Controller())
+		if c.Folder != "/home/me/shop" || c.Title != "Read all the files, one after the other." {
+			t.Errorf("the folder is %q, the title %q", c.Folder, c.Title)
+		}
+		sum := 0
+		for _, n := range c.Parts {
+			sum += n
+		}
+		if c.Parts["tools"] < 3000 || c.Parts["system"] < 2000 || c.Condensed != (n == 40) || sum < c.Size*9/10 || sum > c.Size*11/10 {
+			t.Errorf("condensed %v: of %d tokens the parts are %v", c.Condensed, c.Size, c.Parts)
+		}
+	}
+}
+
 // Each epoch of a conversation is told as what went and what stands for it, also after later ones; and the list says what a request is
 // made of. Nobody but its user is shown a text.
 func TestEpochsAtTheAdminAddress(t *testing.T) {

@@ -160,7 +160,7 @@ func (g *Gateway) fault(kind string, err error) {
 		g.sessions.Lost(err)
 		return
 	}
-	g.current.Load().Reports.Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(err.Error()))
+	g.current.Load().Reports.Logger.Warn("a request was forwarded without what failed", "failed", kind, "err", plain.Clip(secret.Redact(err.Error())))
 }
 
 // maxMessages is the most messages that a request may have to be condensed. Even a window of a million tokens is full

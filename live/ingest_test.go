@@ -200,6 +200,31 @@ func TestFailingIngest(t *testing.T) {
 	}
 }
 
+// TestRefusedIngest: a provider makes results that the vendor would refuse. They are sent as they came, and epochs begin when they are due.
+func TestRefusedIngest(t *testing.T) {
+	with := claude("s")
+	p := &play{vendor: upstream.New(upstream.Options{Script: upstream.Loop(40, 6_000, nil), Window: window}), client: &with}
+	p.serve(t, withIngest(func(_ context.Context, r *core.Request) (*core.Result, error) {
+		res := rewriteResults(r, func(whole string) string { return whole[:len(whole)/2] })
+		for i := range res.Messages {
+			for k, part := range res.Messages[i].Parts {
+				if t, ok := part.(core.ToolResult); ok {
+					t.Content = append(t.Content, core.Text(""))
+					res.Messages[i].Parts[k] = t
+				}
+			}
+		}
+		return res, nil
+	}), nil)
+	p.say(t)
+	if got := p.vendor.Refusals(); len(got) > 0 {
+		t.Errorf("%d refusals: %v", len(got), got[0])
+	}
+	if got := p.Stats().Epochs; len(got) < 3 || got[0].Provider != "smart" || got[0].Fallback {
+		t.Errorf("epochs: %+v", got)
+	}
+}
+
 // TestKilledAfterIngest: the process is killed after it has sent a shortened result, or one that its provider did not shorten. The next
 // process has another mood, and sends the same bytes.
 func TestKilledAfterIngest(t *testing.T) {

@@ -37,7 +37,9 @@ func (e *exchange) count(a wire.Answer) {
 		sent = int(float64(a.Input) * float64(e.plan.ours) / float64(e.plan.original))
 	default:
 		history := int(float64(a.Input) * float64(e.plan.original) / float64(e.plan.ours))
-		received = e.req.accepted(history, sent)
+		// The vendor refuses more than a window. Saved tokens are measured against what it would have accepted, and saved money too if it
+		// is not known how the agent condenses by itself ([agents.Agent.Alone]).
+		received = max(sent, min(history, e.req.limits.policy.Window))
 		alone = received
 		if n, own := e.req.from.agent.Alone(e.req.parsed.Model, e.req.limits.policy.Window, history); own {
 			alone = n
@@ -55,13 +57,6 @@ func refusedWith(status int, a wire.Answer) job.Cause {
 	}
 	c.Why = secret.Safe(c.Why)
 	return c
-}
-
-// accepted returns how many tokens of a history the vendor would have accepted: at most a window, because it refuses
-// more, and at least sent, the tokens actually sent. Saved tokens are measured against it, and saved money too if it is not known
-// how the agent condenses by itself ([agents.Agent.Alone]).
-func (r *request) accepted(history, sent int) int {
-	return max(sent, min(history, r.limits.policy.Window))
 }
 
 // A bill is the accounting of one answer, in tokens and US dollars. With [Options.Observe], received was really sent,

@@ -285,8 +285,7 @@ func (p *plan) ingest(ctx context.Context) error {
 			return nil
 		}
 		all, err := short()
-		if err != nil {
-			errs = err
+		if errs = err; err != nil {
 			return nil
 		}
 		raw := all[i-from]
@@ -297,6 +296,10 @@ func (p *plan) ingest(ctx context.Context) error {
 		shortened = append(shortened, raw)
 		return raw
 	})
+	if own && p.ingested > 0 && errs == nil { // a view that the vendor would refuse would stop epochs, too
+		v := r.viewOf(p.state)
+		errs = r.check(&v)
+	}
 	if errs != nil || !p.handles || len(shortened) == 0 {
 		return errs
 	}

@@ -84,6 +84,7 @@ type tooled struct {
 	session *session.Session // nil if it has none
 	apart   *session.Session // of a first request without the tool, with the words of one that has it; else nil
 	at      wire.Hash        // rolling hash of the client's own messages
+	own     *wire.Request    // as the client sent it; nil if it has none
 }
 
 // read parses the request, and plans what to send. The plan is nil for requests that are not condensed.
@@ -386,11 +387,17 @@ func (s *secrets) readerOf(r *Recall, t *target) string {
 // namedFolder matches the phrases with which agents name their working directory.
 var namedFolder = plain.Pattern(`(?:[Ww]orking directory: |<cwd>)([^<\\"\n]+)`)
 
+// front returns the messages in which an agent says where it works, and the user what to do: those before them are its prompts and tools.
+func front(r *wire.Request) []wire.Message {
+	first := slices.IndexFunc(r.Messages, func(m wire.Message) bool { return m.Role == "user" })
+	return r.Messages[:min(len(r.Messages), max(0, first)+maxMessage)]
+}
+
 // namedIn returns the agent's working directory as the request names it; empty if it does not.
 func namedIn(r *wire.Request) string {
 	texts := [][]byte{r.System}
-	for i := range min(maxMessage, len(r.Messages)) {
-		texts = append(texts, r.Messages[i].Raw)
+	for _, m := range front(r) {
+		texts = append(texts, m.Raw)
 	}
 	for _, text := range texts {
 		if m := namedFolder().FindSubmatch(text[:min(len(text), maxRead)]); m != nil {

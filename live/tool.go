@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live/internal/chain"
 	"github.com/condensehq/condense/live/internal/payload"
@@ -61,8 +60,20 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if err != nil {
 		return err
 	}
+	own, plain := r.parsed, []wire.Hash(nil)
+	for _, all := range known.Rounds {
+		if plain == nil && !slices.Contains(r.rolling, all[0].At) { // perhaps of the same history, without the thinking of another model
+			plain = lineage.Plain(own.API, own.Messages)
+		}
+	}
 	rounds := func(i int) (all []*wire.Round) {
-		all = append(all, plain.Each(known.Rounds[r.rolling[i-1]], func(a *session.ToolRecord) *wire.Round { return a.Round })...)
+		of := known.Rounds[r.rolling[i-1]]
+		if of == nil && plain != nil {
+			of = known.Rounds[plain[i-1]]
+		}
+		for _, a := range of {
+			all = append(all, a.Round)
+		}
 		return all
 	}
 	answer := slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
@@ -81,7 +92,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	case has:
 	case without: // the conversation began without the tool, and its cached prefix must not change
 		return nil
-	case began && r.from.session != "" && len(known.Tools) > 0: // the agent has shortened a history that had the tool
+	case began && (r.from.session != "" && len(known.Tools) > 0 || may && r.compacted(first)): // the agent has shortened the history
 	case !may || began && !r.g.library.Continues(r.parsed.API, messages.Raw(r.parsed.Messages)): // else it begins with the view of another one
 		return nil
 	}
@@ -99,8 +110,14 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if err != nil {
 		return err
 	}
-	r.parsed, r.rolling, r.tool = parsed, lineage.Roll(parsed.Messages), tooled{session: in, at: last}
+	r.parsed, r.rolling, r.tool = parsed, lineage.Roll(parsed.Messages), tooled{session: in, at: last, own: own}
 	return nil
+}
+
+// compacted reports whether a history that begins with a message is one that its agent has shortened: the vendor has no other form of it.
+func (r *request) compacted(first int) bool {
+	words, raw := r.from.agent.Compacted, r.parsed.Messages[first].Raw
+	return words != nil && bytes.Contains(raw[:min(len(raw), maxRead)], words)
 }
 
 // mayHaveTool reports whether a new conversation may get the tool, for its first request as for one that counts it. Requests with a
@@ -418,7 +435,11 @@ func (e *exchange) putBack(ctx context.Context, messages, results [][]byte, call
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestNote)
 	defer cancel()
-	if err := r.tool.session.Keep(ctx, r.g.store, session.RoundPrefix, &session.ToolRecord{At: r.tool.at, Round: round}, r.s.Now()); err != nil {
+	one := &session.ToolRecord{At: r.tool.at, Round: round}
+	if sums := lineage.Plain(r.parsed.API, r.tool.own.Messages); sums != nil {
+		one.Plain = sums[len(sums)-1]
+	}
+	if err := r.tool.session.Keep(ctx, r.g.store, session.RoundPrefix, one, r.s.Now()); err != nil {
 		return err
 	}
 	// The thinking after a result belongs to the messages that were sent with it, so these count as sent.

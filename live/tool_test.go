@@ -860,3 +860,52 @@ func TestRecallBeside(t *testing.T) {
 		t.Errorf("/mcp with a chosen secret: %q", texts)
 	}
 }
+
+// A client that leaves the thinking of its former model out for another one keeps the view of an epoch over a recall.
+func TestRecallToolChangeOfModel(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	const needle = "NEEDLE-5d20"
+	step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": needle})}}
+	c := upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", Thinking: "enabled", Session: "s1"}
+	p := newPlay(t, upstream.Options{Script: looking(45, needle, map[int]upstream.Step{3: step, 15: step})}, c, withTool)
+	p.say(t)
+	before, epochs := p.client.Prompt, p.Stats().EpochCount
+	for _, m := range p.client.History {
+		if blocks, ok := m["content"].([]any); ok {
+			m["content"] = slices.DeleteFunc(blocks, func(b any) bool { o, _ := b.(object); return o["type"] == "thinking" })
+		}
+	}
+	p.client.Model = "claude-opus-4-5"
+	if _, err := p.client.Say(t.Context(), "Thank you."); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Stats().EpochCount; epochs == 0 || got != epochs || p.client.Prompt > before+5_000 {
+		t.Errorf("%d tokens with the former model, %d with the other one; %d epochs, then %d", before, p.client.Prompt, epochs, got)
+	}
+	if got := p.vendor.Refusals(); len(got) > 0 {
+		t.Errorf("refused: %+v", got)
+	}
+	p.unseen(t)
+}
+
+// An agent without sessions that shortens its history by itself goes on with the tool, and others begin with it only.
+func TestRecallToolAfterTheAgentsOwnCompaction(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]bool{"You are the GitHub Copilot CLI, a terminal assistant.": true, "You are another one.": false} {
+		c := upstream.Client{API: upstream.Messages, Model: "claude-sonnet-4-5", System: system}
+		p := newPlay(t, upstream.Options{Script: upstream.Loop(20, 100, nil)}, c, withTool)
+		p.steps(t, 6)
+		summary := first(upstream.Messages, "Some of the conversation history has been summarized to free up context.\n\n<summary>\nSix are read.\n</summary>")
+		p.client.History = append([]object{summary}, p.client.History[len(p.client.History)-2:]...)
+		for range 3 {
+			p.steps(t, 1)
+			if got := bytes.Contains(p.lastBody(), []byte(recallName)); got != want {
+				t.Errorf("%s The tool is in the request: %v", system, got)
+			}
+		}
+		if got := p.vendor.Refusals(); len(got) > 0 {
+			t.Errorf("refused: %+v", got)
+		}
+	}
+}

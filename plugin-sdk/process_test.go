@@ -26,6 +26,7 @@ import (
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 )
@@ -44,7 +45,7 @@ func self(tb testing.TB, strategy string, args ...string) *exec.Cmd {
 }
 
 type process struct {
-	*wire.Client
+	*caller.Client
 
 	plugin         *plugin.Client
 	stdout, stderr *testkit.Log
@@ -52,17 +53,17 @@ type process struct {
 
 // launch starts a plugin as go-plugin does, with its default environment; or attaches to one
 // that runs already if cmd is nil.
-func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls bool, opts ...*wire.ClientOptions) *process {
+func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls bool, opts ...*caller.Options) *process {
 	tb.Helper()
 	opts = append(opts, nil)
 	p := &process{stdout: &testkit.Log{}, stderr: &testkit.Log{}}
 	c := &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(&wire.Plugin{Options: opts[0]}),
+		VersionedPlugins: caller.Plugins(opts[0]),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		Logger:           hclog.NewNullLogger(),
 		SyncStdout:       p.stdout, SyncStderr: p.stderr, Stderr: p.stderr,
-		GRPCDialOptions: wire.DialTuning(),
+		GRPCDialOptions: caller.DialTuning(),
 	}
 	if c.Reattach = reattach; reattach == nil {
 		c.Cmd, c.AutoMTLS = cmd, tls
@@ -79,7 +80,7 @@ func launch(tb testing.TB, cmd *exec.Cmd, reattach *plugin.ReattachConfig, tls b
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.Client = raw.(*wire.Client)
+	p.Client = raw.(*caller.Client)
 	return p
 }
 
@@ -100,7 +101,7 @@ func TestProcess(t *testing.T) {
 		t.Errorf("a call before settings: got error %v", err)
 	}
 	err = p.Configure(t.Context(), json.RawMessage(`{"keep": 0, "style": "bytes"}`))
-	wrong, ok := errors.AsType[*wire.SettingsError](err)
+	wrong, ok := errors.AsType[*caller.SettingsError](err)
 	if !ok {
 		t.Fatalf("wrong settings: got error %v; want a SettingsError", err)
 	}
@@ -146,7 +147,7 @@ func TestProcessAsksTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	words, _ := extractive.New().(model.Embedder)
-	p := launch(t, self(t, "asker"), nil, true, &wire.ClientOptions{
+	p := launch(t, self(t, "asker"), nil, true, &caller.Options{
 		Run: resolver.RunnerOf(reg), Embedder: func() (model.Embedder, error) { return words, nil },
 	})
 	if err := p.Configure(t.Context(), nil); err != nil {
@@ -236,7 +237,7 @@ func TestProcessFaults(t *testing.T) {
 		return err
 	}
 	err := call("panic")
-	if e, ok := errors.AsType[*wire.RemoteError](err); !ok || e.Code != codes.Internal || !regexp.MustCompile(`^panic: boom at main_test.go:\d+$`).MatchString(e.Text) {
+	if e, ok := errors.AsType[*caller.RemoteError](err); !ok || e.Code != codes.Internal || !regexp.MustCompile(`^panic: boom at main_test.go:\d+$`).MatchString(e.Text) {
 		t.Errorf("a panic: got error %v", err)
 	}
 	if err := call(""); err != nil {

@@ -72,7 +72,7 @@ func TestPicture(t *testing.T) {
 	var sum [2]int
 	const widest = 120
 	for i, row := range []struct{ name, kinds string }{
-		{"tool results", "tool_result"}, {"tool calls", "tool_call"}, {"assistant", "assistant"}, {"you", "user injected"},
+		{"tool results", "tool_result"}, {"tool calls", "tool_call"}, {"assistant", "assistant"}, {"you, injected", "user injected"},
 		{"quotes, index", "summary"}, {"all", ""},
 	} {
 		before, after, y := r.Tokens.Before, r.Tokens.After, 110+23*i

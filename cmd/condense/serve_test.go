@@ -44,6 +44,7 @@ type served struct {
 	log     testkit.Log
 	sums    sums
 	client  *upstream.Client // of the last converse
+	said    int              // messages of the client before the last say
 }
 
 type servedKey struct{}
@@ -61,9 +62,9 @@ const patience = time.Minute
 //		plays the loop with an agent through $GATEWAY/PATH; "System: …" is its system prompt. It prints what the
 //		vendor saw: requests, those that were changed in another way than by the gateway's tool, those with that, the largest in tokens, the
 //		messages left by the first epoch
-//	say TEXT
-//		goes on with the last conversation by a message; prints how many messages the client has, how many were sent, whether they are the
-//		client's own bytes, and what was refused
+//	[!] say TEXT
+//		goes on with the last conversation by a message, or, with !, by that in place of the last one; prints how many messages the client
+//		has, how many were sent, whether they are the client's own bytes, and what was refused
 //	seen
 //		prints path and header of the requests that the vendor got
 //	http METHOD URL [HEADER…]
@@ -280,7 +281,7 @@ func (s *sums) settled(ctx context.Context) error {
 	return nil
 }
 
-func goOn(ts *testscript.TestScript, _ bool, args []string) {
+func goOn(ts *testscript.TestScript, instead bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: say TEXT")
 	}
@@ -288,6 +289,10 @@ func goOn(ts *testscript.TestScript, _ bool, args []string) {
 	before, refused := len(s.vendor.Records()), len(s.vendor.Refusals())
 	s.sums = sums{admin: ts.Getenv("ADMIN")}
 	s.client.URL = ts.Getenv("GATEWAY")
+	if instead {
+		s.client.History = s.client.History[:s.said]
+	}
+	s.said = len(s.client.History)
 	_, err := s.client.Say(context.Background(), args[0])
 	ts.Check(err)
 	records := s.vendor.Records()[before:]

@@ -11,24 +11,24 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // A Description is a plugin's description of itself.
-type Description = wire.Description
+type Description = caller.Description
 
 // Describe starts a configured plugin with its settings, requests its description, and stops it. If the plugin
-// refuses its settings, it returns the description and a [*wire.SettingsError].
+// refuses its settings, it returns the description and a [*caller.SettingsError].
 //
 // The description of a plugin with a pin is stored for [Known].
-func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Description, err error) {
-	process, err := open(spec(p, pin), &supervise.Options{Client: wire.ClientOptions{Host: host()}})
+func Describe(ctx context.Context, p config.Provider, pin string) (_ *caller.Description, err error) {
+	process, err := open(spec(p, pin), &supervise.Options{Client: caller.Options{Host: host()}})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, process.Close()) }()
 	d, err := process.Describe(ctx)
-	if bad, refused := errors.AsType[*wire.SettingsError](err); refused {
+	if bad, refused := errors.AsType[*caller.SettingsError](err); refused {
 		d = bad.About
 	}
 	if d != nil {
@@ -39,13 +39,13 @@ func Describe(ctx context.Context, p config.Provider, pin string) (_ *wire.Descr
 
 // Known returns the stored description of the program or folder with this checksum, from its last start. It starts
 // nothing. The description does not apply to other checksums, and it is not an approval.
-func Known(pin string) (*wire.Description, bool) {
+func Known(pin string) (*caller.Description, bool) {
 	file, ok := descriptionFile(pin)
 	if !ok {
 		return nil, false
 	}
 	text, err := disk.ReadFile(file, maxDescription)
-	var d wire.Description
+	var d caller.Description
 	if err != nil || json.Unmarshal(text, &d) != nil || d.Name == "" {
 		return nil, false // as if it had never been started
 	}
@@ -54,7 +54,7 @@ func Known(pin string) (*wire.Description, bool) {
 
 // About returns the description of an approved plugin: the stored one or, without one, the answer to a start with its
 // settings, which may be wrong.
-func About(ctx context.Context, p Plugin) (*wire.Description, error) {
+func About(ctx context.Context, p Plugin) (*caller.Description, error) {
 	if p.Pin == "" {
 		return nil, notPinned(p.Provider)
 	}
@@ -62,7 +62,7 @@ func About(ctx context.Context, p Plugin) (*wire.Description, error) {
 		return d, nil
 	}
 	d, err := Describe(ctx, p.Provider, p.Pin)
-	if errors.As(err, new(*wire.SettingsError)) && d != nil {
+	if errors.As(err, new(*caller.SettingsError)) && d != nil {
 		err = nil
 	}
 	return d, err
@@ -75,7 +75,7 @@ const descriptionForm = ".3.json"
 const maxDescription = 4 << 20
 
 // Remember keeps a description for [Known]. It is worth a start of the plugin, so no error is reported.
-func Remember(pin string, d *wire.Description) {
+func Remember(pin string, d *caller.Description) {
 	file, ok := descriptionFile(pin)
 	if !ok {
 		return

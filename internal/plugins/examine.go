@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/suggest"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -40,7 +40,7 @@ func Examine(ctx context.Context, p config.Provider, pin string) (found []config
 		if d != nil && warnings == nil {
 			warnings = Renamed([]string{"settings"}, settings, d.Settings)
 		}
-		bad, refuses := errors.AsType[*wire.SettingsError](err)
+		bad, refuses := errors.AsType[*caller.SettingsError](err)
 		switch {
 		case err == nil:
 			return faults, nil
@@ -70,7 +70,7 @@ func Examine(ctx context.Context, p config.Provider, pin string) (found []config
 
 // refusedFaults returns the faults of settings that a plugin refused: faults by its description, and the plugin's
 // reports on other settings.
-func refusedFaults(d *wire.Description, bad *wire.SettingsError, settings map[string]json.RawMessage) []config.ProviderFault {
+func refusedFaults(d *caller.Description, bad *caller.SettingsError, settings map[string]json.RawMessage) []config.ProviderFault {
 	var faults []config.ProviderFault
 	if d != nil {
 		faults = describedFaults(d.Name, d.Settings, settings, []string{"settings"}, d.Settings)

@@ -25,6 +25,7 @@ import (
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/trust"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // approvedByUser is the approval of a plugin that the user has pinned.
@@ -168,7 +169,7 @@ func (r *Runner) Open(p config.Provider, checksum string, env condense.PluginEnv
 }
 
 // RefusesSettings implements [condense.Plugins].
-func (r *Runner) RefusesSettings(err error) bool { return errors.As(err, new(*wire.SettingsError)) }
+func (r *Runner) RefusesSettings(err error) bool { return errors.As(err, new(*caller.SettingsError)) }
 
 func spec(p config.Provider, pin string) supervise.Spec {
 	s := base(p)
@@ -215,9 +216,9 @@ const module = "github.com/condensehq/condense"
 // Broken reports whether the error of a call means that the plugin is broken, and not that
 // it declined: its process ended, its code panicked, or it broke the protocol.
 func Broken(err error) bool {
-	if _, crashed := errors.AsType[*supervise.CrashError](err); crashed || errors.Is(err, wire.ErrProtocol) {
+	if _, crashed := errors.AsType[*supervise.CrashError](err); crashed || errors.Is(err, caller.ErrProtocol) {
 		return true
 	}
-	remote, ok := errors.AsType[*wire.RemoteError](err)
+	remote, ok := errors.AsType[*caller.RemoteError](err)
 	return ok && remote.Fault()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/trust"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // load returns a configuration with three plugins: a program, a folder with the same
@@ -95,11 +95,11 @@ func TestBroken(t *testing.T) {
 	for err, want := range map[error]bool{
 		errors.New("no"):    false,
 		core.ErrUnavailable: false,
-		fmt.Errorf("a: %w", &supervise.CrashError{}):      true,
-		fmt.Errorf("a: %w", wire.ErrProtocol):             true,
-		&wire.RemoteError{Code: codes.Internal}:           true,
-		&wire.RemoteError{Code: codes.Unknown}:            true,
-		&wire.RemoteError{Code: codes.FailedPrecondition}: false,
+		fmt.Errorf("a: %w", &supervise.CrashError{}):        true,
+		fmt.Errorf("a: %w", caller.ErrProtocol):             true,
+		&caller.RemoteError{Code: codes.Internal}:           true,
+		&caller.RemoteError{Code: codes.Unknown}:            true,
+		&caller.RemoteError{Code: codes.FailedPrecondition}: false,
 	} {
 		if got := plugins.Broken(err); got != want {
 			t.Errorf("%v: got %v", err, got)

@@ -11,7 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/resolver"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 )
@@ -71,21 +71,21 @@ func (s standIn) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, 
 }
 
 // Remember keeps a description that the plugin gave, for [Known]: so 'trust' can show it before it is approved.
-func (t *Trial) Remember(d *wire.Description) {
+func (t *Trial) Remember(d *caller.Description) {
 	if digest, err := Digest(t.Plugin); err == nil {
 		Remember(digest, d)
 	}
 }
 
 // Describe starts the plugin, requests its description, and stops it. Its settings may be wrong.
-func (t *Trial) Describe(ctx context.Context) (_ *wire.Description, err error) {
+func (t *Trial) Describe(ctx context.Context) (_ *caller.Description, err error) {
 	p, err := t.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	d, err := p.Describe(ctx)
-	if bad, refused := errors.AsType[*wire.SettingsError](err); refused && bad.About != nil {
+	if bad, refused := errors.AsType[*caller.SettingsError](err); refused && bad.About != nil {
 		return bad.About, nil
 	}
 	return d, err

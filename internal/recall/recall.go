@@ -118,6 +118,12 @@ type Piece struct {
 	Context bool               // it is the call that the next piece answers
 }
 
+// Sealed reports whether only the vendor can read the content.
+func (p *Piece) Sealed() bool {
+	r, is := p.Part.(core.Reasoning)
+	return is && r.Text == ""
+}
+
 // Text returns the content as text, for users and models.
 func (p *Piece) Text() string {
 	if p.Decoded != "" {

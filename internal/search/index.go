@@ -41,14 +41,14 @@ type posting struct {
 	count   float32
 }
 
-// NewIndex reads pieces in the order of the conversation. Equal content appears once, and messages that a condensation
-// inserted do not appear. The cost is linear in the bytes of the pieces.
+// NewIndex reads pieces in the order of the conversation. Equal content appears once, and neither messages that a
+// condensation inserted nor what only the vendor can read appear. The cost is linear in the bytes of the pieces.
 func NewIndex(ctx context.Context, pieces []recall.Piece) (*Index, error) {
 	b := builder{Index: &Index{terms: map[string][]posting{}}, ids: map[string]int32{}, stems: map[string]int32{}}
 	seen := map[string]bool{}
 	for i := range pieces {
 		p := &pieces[i]
-		if seen[p.Handle] || p.Places[0].InsertedBy != "" {
+		if seen[p.Handle] || p.Places[0].InsertedBy != "" || p.Sealed() {
 			continue
 		}
 		seen[p.Handle] = true

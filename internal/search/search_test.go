@@ -62,6 +62,8 @@ func TestFind(t *testing.T) {
 		strings.Repeat("x", 9000)+" needle_in_one_line "+strings.Repeat("y", 9000),
 		"a connection was refused: dial tcp\n", "the connection pool refused nothing; tcp is fine\n",
 	)
+	place := history.Recalled{Part: core.Reasoning{Encrypted: "gAAAA"}}
+	pieces = append(pieces, recall.Piece{Handle: "5ea1ed0000", Part: place.Part, What: "reasoning", Places: []history.Recalled{place}})
 	for query, want := range map[string]string{
 		"readConfigFile":                       "r1:201",     // its words count less than all of it
 		"configuring":                          "r6:1",       // stems
@@ -76,6 +78,7 @@ func TestFind(t *testing.T) {
 		"no file:f8.go":                        "r8:1 ar8:1", // with its call
 		"no tool:bash":                         "",           //
 		"absent":                               "",           //
+		"encrypted bytes":                      "",           // what only the vendor can read
 		"!?":                                   "the query has no words: name some that the text has, such as a function, a file or an error",
 		strings.Repeat("x", search.MaxQuery+1): "the query has 1,001 bytes; at most 1,000 are allowed",
 	} {

@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -17,8 +16,8 @@ import (
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
-// callOptions go with every call of a host.
-var callOptions = []grpc.CallOption{
+// CallOptions go with every call of a host.
+var CallOptions = []grpc.CallOption{
 	grpc.MaxCallRecvMsgSize(MaxEnvelope + 64<<10), // some slack, because peers may count differently
 	grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto"), true}),
 }
@@ -32,20 +31,20 @@ func NewServerTransport(opts ...grpc.ServerOption) *grpc.Server {
 // A received is a message that is not decoded: it is weighed, or decoded by hand.
 type received []byte
 
-// An encoded is an encoded message. Sending it frees it.
-type encoded struct{ buf mem.Buffer }
+// An Encoded is an encoded message. Sending it frees it.
+type Encoded struct{ Buffer mem.Buffer }
 
-// A codec is gRPC's codec for protobuf, which passes [received] and [encoded] through.
+// A codec is gRPC's codec for protobuf, which passes [received] and [Encoded] through.
 type codec struct {
 	encoding.CodecV2
 
 	careful bool // whether it limits the size of decoded data
 }
 
-// Marshal encodes v, unless it is an [encoded].
+// Marshal encodes v, unless it is an [Encoded].
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if e, ok := v.(*encoded); ok {
-		return mem.BufferSlice{e.buf}, nil
+	if e, ok := v.(*Encoded); ok {
+		return mem.BufferSlice{e.Buffer}, nil
 	}
 	return c.CodecV2.Marshal(v)
 }
@@ -57,37 +56,13 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return nil
 	}
 	if m, ok := v.(proto.Message); ok && c.careful {
-		return unmarshal(data.Materialize(), m)
+		return Unmarshal(data.Materialize(), m)
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// runs is the pool of buffers for the encodings of runs.
-var runs bufferPool
-
-// A bufferPool holds buffers of about one size. gRPC's own pools have sizes of 32 KiB and 1 MiB and are cleared every
-// time.
-type bufferPool struct{ pool sync.Pool }
-
-// Get returns a buffer with a length of size.
-func (p *bufferPool) Get(size int) *[]byte {
-	if buf, ok := p.pool.Get().(*[]byte); ok && cap(*buf) >= size {
-		*buf = (*buf)[:size]
-		return buf
-	}
-	buf := make([]byte, size, max(size, chunkSize+chunkSize/8))
-	return &buf
-}
-
-// Put returns a buffer to the pool, unless it is much larger than the others.
-func (p *bufferPool) Put(buf *[]byte) {
-	if cap(*buf) <= 4*chunkSize {
-		p.pool.Put(buf)
-	}
-}
-
-// send sends env or, if it is larger than [MaxEnvelope], its fragments, each in an envelope.
-func send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) error) error {
+// Send sends env or, if it is larger than [MaxEnvelope], its fragments, each in an envelope.
+func Send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) error) error {
 	if proto.Size(env) <= MaxEnvelope {
 		return to(env)
 	}
@@ -95,11 +70,11 @@ func send[E proto.Message](env E, wrap func(*condensepb.Fragment) E, to func(E) 
 	if err != nil {
 		return err
 	}
-	return fragments(data, wrap, to)
+	return Fragments(data, wrap, to)
 }
 
-// fragments sends the encoding of an envelope in pieces.
-func fragments[E proto.Message](data []byte, wrap func(*condensepb.Fragment) E, to func(E) error) error {
+// Fragments sends the encoding of an envelope in pieces.
+func Fragments[E proto.Message](data []byte, wrap func(*condensepb.Fragment) E, to func(E) error) error {
 	for len(data) > 0 {
 		n := min(fragmentSize, len(data))
 		if err := to(wrap(&condensepb.Fragment{Data: data[:n], Last: n == len(data)})); err != nil {
@@ -108,10 +83,6 @@ func fragments[E proto.Message](data []byte, wrap func(*condensepb.Fragment) E, 
 		data = data[n:]
 	}
 	return nil
-}
-
-func wrapRequest(f *condensepb.Fragment) *condensepb.CondenseRequest {
-	return &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Fragment{Fragment: f}}
 }
 
 func wrapResponse(f *condensepb.Fragment) *condensepb.CondenseResponse {
@@ -123,20 +94,20 @@ func sendEdit(to serverStream, edit []byte) error {
 	const numEdit = 4 // of CondenseResponse
 	env := byhand.AppendBytes(make([]byte, 0, len(edit)+8), numEdit, edit)
 	if len(env) <= MaxEnvelope {
-		return to.SendMsg(&encoded{mem.SliceBuffer(env)})
+		return to.SendMsg(&Encoded{mem.SliceBuffer(env)})
 	}
-	return fragments(env, wrapResponse, to.Send)
+	return Fragments(env, wrapResponse, to.Send)
 }
 
-// An assembler assembles fragments.
-type assembler struct {
+// An Assembler assembles fragments.
+type Assembler struct {
 	data  []byte
-	max   int               // of an envelope, in bytes
-	fault func(error) error // makes the error of a call of what the peer did
+	Max   int               // of an envelope, in bytes
+	Fault func(error) error // makes the error of a call of what the peer did
 }
 
-// next receives a message, or the fragments of one, has it decoded, and returns its size. Decode returns the fragment that the message is.
-func (a *assembler) next(stream interface{ RecvMsg(m any) error }, decode func(data []byte) (*condensepb.Fragment, error)) (int, error) {
+// Next receives a message, or the fragments of one, has it decoded, and returns its size. Decode returns the fragment that the message is.
+func (a *Assembler) Next(stream interface{ RecvMsg(m any) error }, decode func(data []byte) (*condensepb.Fragment, error)) (int, error) {
 	for {
 		var raw received
 		if err := stream.RecvMsg(&raw); err != nil {
@@ -151,7 +122,7 @@ func (a *assembler) next(stream interface{ RecvMsg(m any) error }, decode func(d
 		}
 		var whole []byte
 		if err == nil {
-			whole, err = a.add(f)
+			whole, err = a.Add(f)
 		}
 		if err == nil && whole == nil {
 			continue
@@ -162,17 +133,17 @@ func (a *assembler) next(stream interface{ RecvMsg(m any) error }, decode func(d
 			}
 		}
 		if err != nil {
-			return 0, a.fault(err)
+			return 0, a.Fault(err)
 		}
 		return len(whole), nil
 	}
 }
 
-// add adds the next fragment. It returns the complete encoding, or nil if fragments are
+// Add adds the next fragment. It returns the complete encoding, or nil if fragments are
 // missing.
-func (a *assembler) add(f *condensepb.Fragment) ([]byte, error) {
-	if len(a.data)+len(f.GetData()) > a.max {
-		return nil, fmt.Errorf("fragments of more than %d bytes", a.max)
+func (a *Assembler) Add(f *condensepb.Fragment) ([]byte, error) {
+	if len(a.data)+len(f.GetData()) > a.Max {
+		return nil, fmt.Errorf("fragments of more than %d bytes", a.Max)
 	}
 	a.data = append(a.data, f.GetData()...)
 	if !f.GetLast() {
@@ -201,8 +172,8 @@ const (
 	maxNesting = 32
 )
 
-// unmarshal decodes data of an untrusted peer. It discards unknown fields.
-func unmarshal(data []byte, m proto.Message) error {
+// Unmarshal decodes data of an untrusted peer. It discards unknown fields.
+func Unmarshal(data []byte, m proto.Message) error {
 	entries := 0
 	if err := weigh(m.ProtoReflect().Descriptor(), data, 0, &entries); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
-	"github.com/condensehq/condense/registry"
 )
 
 // A Guest is a provider that works on encoded messages: a module of WebAssembly. Its methods are called concurrently. Their errors
@@ -44,7 +43,7 @@ func (r *Relay) Describe(ctx context.Context, _ *condensepb.DescribeRequest) (*c
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	res, err := described(data)
+	res, err := Described(data)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +62,23 @@ func (r *Relay) Configure(ctx context.Context, req *condensepb.ConfigureRequest)
 	return refused(found)
 }
 
+// A Problem is a problem of a setting.
+type Problem = byhand.Problem
+
 // ParseProblems decodes a ConfigureResponse.
 func ParseProblems(data []byte) ([]Problem, error) {
 	res := &condensepb.ConfigureResponse{}
-	err := unmarshal(data, res)
-	return problems(res, valid), err
+	err := Unmarshal(data, res)
+	return Problems(res, valid), err
+}
+
+// Problems returns the problems in an answer, with texts as clean makes them.
+func Problems(res *condensepb.ConfigureResponse, clean func(string) string) []Problem {
+	var all []Problem
+	for _, p := range res.GetProblems() {
+		all = append(all, Problem{Key: clean(p.GetKey()), Message: clean(p.GetMessage())})
+	}
+	return all
 }
 
 func asStatus(err error) error {
@@ -127,7 +138,7 @@ func (g *GuestCall) receive() error {
 	}
 	g.Start = data
 	for n := int64(0); n < start.GetMessageCount(); {
-		run, _, err := g.call.next()
+		run, err := g.call.run()
 		if err != nil {
 			return err
 		}
@@ -158,7 +169,7 @@ func (g *GuestCall) answer(edit []byte) error {
 	done := &condensepb.Done{}
 	err := byhand.Each(edit, func(f *byhand.Field) error {
 		if f.Num == byhand.NumDone {
-			return unmarshal(f.Value, done)
+			return Unmarshal(f.Value, done)
 		}
 		if f.Value != nil {
 			failed = b.Add(f.Num, f.Value, entryWeight)
@@ -177,14 +188,14 @@ func (g *GuestCall) answer(edit []byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	done.Usage, done.Steps = nil, g.steps
-	return send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: done}}, wrapResponse, c.stream.Send)
+	return Send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{Done: done}}, wrapResponse, c.stream.Send)
 }
 
 // Log sends a line to the host's log.
 func (g *GuestCall) Log(level slog.Level, text string) {
 	if level >= g.call.level {
 		_ = g.call.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Log{
-			Log: &condensepb.Log{Level: levelName(level), Message: []byte(text)},
+			Log: &condensepb.Log{Level: LevelName(level), Message: []byte(text)},
 		}})
 	}
 }
@@ -195,12 +206,12 @@ func (g *GuestCall) Progress(fraction float64, text string) { g.call.progress(fr
 // Report adds an encoded Step to the report.
 func (g *GuestCall) Report(step []byte) error {
 	s := &condensepb.Step{}
-	if err := unmarshal(step, s); err != nil {
+	if err := Unmarshal(step, s); err != nil {
 		return fmt.Errorf("it reports something that is no Step: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.steps) < maxSteps {
+	if len(g.steps) < MaxSteps {
 		g.steps = append(g.steps, s)
 	}
 	return nil
@@ -227,15 +238,9 @@ func (g *GuestCall) Ask(ctx context.Context, name string, data []byte) ([]byte, 
 	return g.call.ask(ctx, num, data)
 }
 
-// DescribedSettings returns the settings of an encoded DescribeResponse.
-func DescribedSettings(data []byte) ([]registry.Setting, error) {
-	res, err := described(data)
-	return fromSettings(res.GetSettings(), nestedSettings), err
-}
-
-func described(data []byte) (*condensepb.DescribeResponse, error) {
+func Described(data []byte) (*condensepb.DescribeResponse, error) {
 	res := &condensepb.DescribeResponse{}
-	if err := unmarshal(data, res); err != nil {
+	if err := Unmarshal(data, res); err != nil {
 		return nil, status.Errorf(codes.Internal, "its description is no DescribeResponse: %v", err)
 	}
 	return res, nil

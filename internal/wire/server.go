@@ -202,7 +202,7 @@ func (h *callHandler) Handle(ctx context.Context, r slog.Record) error {
 	if !ok {
 		return h.next.Handle(ctx, r)
 	}
-	l := &condensepb.Log{Level: levelName(r.Level), Message: byhand.Bytes(r.Message)}
+	l := &condensepb.Log{Level: LevelName(r.Level), Message: byhand.Bytes(r.Message)}
 	add := func(prefix string, a slog.Attr) { l.Fields = appendFields(l.Fields, prefix, a) }
 	for _, a := range h.attrs {
 		add("", a)
@@ -254,7 +254,10 @@ func appendFields(fields []*condensepb.LogField, prefix string, a slog.Attr) []*
 	return append(fields, &condensepb.LogField{Key: valid(prefix + a.Key), Value: []byte(v.String())})
 }
 
-func levelName(l slog.Level) string {
+// Levels are the levels at which a plugin may log; another is info, which is zero.
+var Levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+func LevelName(l slog.Level) string {
 	switch {
 	case l >= slog.LevelError:
 		return "error"

@@ -30,7 +30,7 @@ var errEnded = errors.New("the call has ended")
 // report from many goroutines, even after the call has ended.
 type serverCall struct {
 	stream    serverStream
-	fragments assembler
+	fragments Assembler
 	level     slog.Level  // the least that the host wants
 	estimate  bool        // the host wants to know only what the call would cost
 	host      byhand.Host // once the request has come
@@ -40,7 +40,7 @@ type serverCall struct {
 
 	mu      sync.Mutex
 	lastID  uint64
-	waiting map[uint64]chan *condensepb.Reply // nil when no reply will come any more
+	waiting map[uint64]chan []byte // nil when no reply will come any more
 }
 
 // Condense asks the provider for a shorter conversation and sends the difference.
@@ -116,18 +116,19 @@ func (s *Server) panicked(ctx context.Context, v any) error {
 
 // begin receives the start of a call, and returns its encoding too.
 func (c *serverCall) begin() (start *condensepb.Start, data []byte, err error) {
-	_, env, err := c.next()
+	kind, err := c.next()
 	if err != nil {
 		return nil, nil, err
 	}
-	if start = env.GetStart(); start == nil {
+	if kind.Num != numStart {
 		return nil, nil, status.Error(codes.InvalidArgument, "the call does not begin with start")
 	}
-	c.level = levels[start.GetLogLevel()]
-	if data, err = proto.Marshal(start); err != nil {
-		err = status.Error(codes.Internal, valid(err.Error()))
+	start = &condensepb.Start{}
+	if err = proto.Unmarshal(kind.Value, start); err != nil {
+		return nil, nil, invalid(err)
 	}
-	return start, data, err
+	c.level = Levels[start.GetLogLevel()]
+	return start, kind.Value, nil
 }
 
 // history receives the request. The host sends nothing else before it is complete.
@@ -146,7 +147,7 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	req.Abilities = s.strategy.Abilities
 	req.Messages = make([]core.Message, 0, max(0, min(start.GetMessageCount(), 1<<16)))
 	for int64(len(req.Messages)) < start.GetMessageCount() {
-		run, _, err := c.next()
+		run, err := c.run()
 		if err != nil {
 			return nil, err
 		}
@@ -169,42 +170,65 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	return req, nil
 }
 
-// next returns the next envelope, assembled if it was sent in fragments: the undecoded body
-// of a run of messages, or anything else.
-func (c *serverCall) next() (run []byte, env *condensepb.CondenseRequest, err error) {
-	_, err = c.fragments.next(c.stream, func(data []byte) (_ *condensepb.Fragment, err error) {
-		run, env, err = decodeRequest(data)
-		return env.GetFragment(), err
+// run returns the encoded Messages in the next envelope; nothing if it is something of a later version.
+func (c *serverCall) run() ([]byte, error) {
+	kind, err := c.next()
+	if kind.Num != numMessages {
+		kind.Value = nil
+	}
+	return kind.Value, err
+}
+
+// next returns what the next envelope is, assembled if it was sent in fragments.
+func (c *serverCall) next() (kind byhand.Field, err error) {
+	_, err = c.fragments.Next(c.stream, func(data []byte) (_ *condensepb.Fragment, err error) {
+		if kind, err = kindOf(data); err != nil || kind.Num != numFragment {
+			return nil, err
+		}
+		fragment := &condensepb.Fragment{}
+		return fragment, proto.Unmarshal(kind.Value, fragment)
 	})
-	return run, env, err
+	return kind, err
+}
+
+// The kinds of a CondenseRequest.
+const (
+	numStart = iota + 1
+	numMessages
+	numReply
+	numFragment
+)
+
+// kindOf returns the field of an encoded CondenseRequest that says what it is; none if it is of a later version.
+func kindOf(data []byte) (kind byhand.Field, err error) {
+	return kind, byhand.Each(data, func(f *byhand.Field) error {
+		if f.Num <= numFragment && f.Value != nil {
+			kind = *f
+		}
+		return nil
+	})
 }
 
 // invalid returns the status of a mistake of the host.
 func invalid(err error) error { return status.Error(codes.InvalidArgument, valid(err.Error())) }
 
 func newServerCall(stream serverStream) *serverCall {
-	return &serverCall{stream: stream, fragments: assembler{max: math.MaxInt, fault: invalid}, waiting: map[uint64]chan *condensepb.Reply{}}
-}
-
-// decodeRequest returns the body of data if it is a run of messages, or else the decoded envelope.
-func decodeRequest(data []byte) (run []byte, env *condensepb.CondenseRequest, err error) {
-	if run, ok := byhand.RunOf(data); ok {
-		return run, nil, nil
-	}
-	env = &condensepb.CondenseRequest{}
-	if err := proto.Unmarshal(data, env); err != nil {
-		return nil, nil, err
-	}
-	if m := env.GetMessages(); m != nil { // with something newer next to it
-		run, err = proto.Marshal(m)
-	}
-	return run, env, err
+	return &serverCall{stream: stream, fragments: Assembler{Max: math.MaxInt, Fault: invalid}, waiting: map[uint64]chan []byte{}}
 }
 
 // receive passes replies to the callbacks that wait for them, until the stream ends.
 func (c *serverCall) receive() {
 	for {
-		_, env, err := c.next()
+		id := uint64(0)
+		kind, err := c.next()
+		if err == nil && kind.Num == numReply {
+			err = byhand.Each(kind.Value, func(f *byhand.Field) error {
+				if f.Num == 1 {
+					id = f.N
+				}
+				return nil
+			})
+		}
 		if err != nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -214,16 +238,12 @@ func (c *serverCall) receive() {
 			c.waiting = nil
 			return
 		}
-		r := env.GetReply()
-		if r == nil {
-			continue // of a later version
-		}
 		c.mu.Lock()
-		ch := c.waiting[r.GetId()]
-		delete(c.waiting, r.GetId())
+		ch := c.waiting[id] // none for what is no reply
+		delete(c.waiting, id)
 		c.mu.Unlock()
 		if ch != nil {
-			ch <- r // has room for it
+			ch <- kind.Value // has room for it
 		}
 	}
 }
@@ -235,7 +255,7 @@ func (c *serverCall) send(env *condensepb.CondenseResponse) error {
 	if c.ended {
 		return errEnded
 	}
-	return send(env, wrapResponse, c.stream.Send)
+	return Send(env, wrapResponse, c.stream.Send)
 }
 
 // end stops goroutines of the provider that still run from using the stream, which must not
@@ -249,10 +269,10 @@ func (c *serverCall) end() {
 // ask sends the Callback whose field num is request, and waits for the Reply, or for ctx.
 func (c *serverCall) ask(ctx context.Context, num protowire.Number, request []byte) ([]byte, error) {
 	cb := &condensepb.Callback{}
-	if err := unmarshal(byhand.AppendBytes(nil, num, request), cb); err != nil {
+	if err := Unmarshal(byhand.AppendBytes(nil, num, request), cb); err != nil {
 		return nil, fmt.Errorf("it asks with something that is no Callback: %w", err)
 	}
-	ch := make(chan *condensepb.Reply, 1)
+	ch := make(chan []byte, 1)
 	c.mu.Lock()
 	if c.waiting == nil {
 		c.mu.Unlock()
@@ -277,7 +297,7 @@ func (c *serverCall) ask(ctx context.Context, num protowire.Number, request []by
 		if !ok {
 			return nil, errEnded
 		}
-		return proto.Marshal(r)
+		return r, nil
 	}
 }
 
@@ -297,17 +317,18 @@ func (c *serverCall) answer(req *core.Request, res *core.Result) error {
 	if err != nil {
 		return toStatus(err)
 	}
-	steps, err := toSteps(res.Steps)
+	steps, err := ToSteps(res.Steps)
 	if err != nil {
 		return toStatus(err)
 	}
 	return c.send(&condensepb.CondenseResponse{Kind: &condensepb.CondenseResponse_Done{
-		Done: &condensepb.Done{Usage: toUsage(less(res.Usage, c.host.Spent())), Steps: steps, State: res.State, Later: valid(res.Later)},
+		Done: &condensepb.Done{Usage: ToUsage(Less(res.Usage, c.host.Spent())), Steps: steps, State: res.State, Later: valid(res.Later)},
 	}})
 }
 
-func toSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
-	for i := range steps[:min(len(steps), maxSteps)] {
+// ToSteps returns steps as the generated code has them.
+func ToSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
+	for i := range steps[:min(len(steps), MaxSteps)] {
 		step := &condensepb.Step{}
 		if err := proto.Unmarshal(byhand.EncodeStep(&steps[i]), step); err != nil {
 			return nil, err
@@ -315,4 +336,33 @@ func toSteps(steps []core.Step) (out []*condensepb.Step, _ error) {
 		out = append(out, step)
 	}
 	return out, nil
+}
+
+// MaxSteps is how many steps of an answer are reported; the rest is dropped.
+const MaxSteps = 1000
+
+// ToUsage returns a usage as the generated code has it.
+func ToUsage(u core.Usage) *condensepb.Usage {
+	return &condensepb.Usage{
+		Calls: int64(u.Calls), InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),
+		CachedTokens: int64(u.CachedTokens), Usd: u.USD, Unpriced: int64(u.Unpriced),
+	}
+}
+
+// Less returns u without v.
+func Less(u, v core.Usage) core.Usage {
+	return core.Usage{
+		Calls: max(u.Calls-v.Calls, 0), InputTokens: max(u.InputTokens-v.InputTokens, 0),
+		OutputTokens: max(u.OutputTokens-v.OutputTokens, 0), CachedTokens: max(u.CachedTokens-v.CachedTokens, 0),
+		USD: cents(u.USD - v.USD), Unpriced: max(u.Unpriced-v.Unpriced, 0),
+	}
+}
+
+// cents returns an amount without the rounding errors of floating-point arithmetic.
+func cents(usd float64) float64 {
+	const least = 1e-9
+	if usd < least {
+		return 0
+	}
+	return usd
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
@@ -74,7 +75,7 @@ func LoopbackModels(tb testing.TB, s registry.Strategy, settings json.RawMessage
 		}
 		out.end()
 	})
-	client := wire.NewClient(conn, addModels(models, &wire.ClientOptions{Host: "sdktest", Logger: log}))
+	client := caller.NewClient(conn, addModels(models, &caller.Options{Host: "sdktest", Logger: log}))
 	if _, err := client.Describe(tb.Context()); err != nil { // as a host does: its abilities are in force from here on
 		tb.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func LoopbackModels(tb testing.TB, s registry.Strategy, settings json.RawMessage
 }
 
 // addModels adds these models to the options of a host.
-func addModels(models map[string]model.Generator, opts *wire.ClientOptions) *wire.ClientOptions {
+func addModels(models map[string]model.Generator, opts *caller.Options) *caller.Options {
 	if len(models) == 0 {
 		return opts
 	}

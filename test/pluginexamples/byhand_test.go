@@ -21,6 +21,7 @@ import (
 
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // TestByHand starts the programs from a shell.
@@ -74,7 +75,7 @@ func TestDebug(t *testing.T) {
 		}
 		defer conn.Close() //nolint:errcheck // the test is over
 		log := &testkit.Log{}
-		settings(t, wire.NewClient(conn, &wire.ClientOptions{Logger: slog.New(slog.NewTextHandler(log, nil))}), log)
+		settings(t, caller.NewClient(conn, &caller.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), log)
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func attachment(t *testing.T, out io.Reader, name string) wire.Reattach {
 }
 
 // settings tries invalid settings, whose faults are all reported at once, and valid ones.
-func settings(t *testing.T, client *wire.Client, log *testkit.Log) {
+func settings(t *testing.T, client *caller.Client, log *testkit.Log) {
 	t.Helper()
 	if _, err := client.Condense(t.Context(), request("tell")); err == nil || !strings.Contains(err.Error(), "not configured yet") {
 		t.Errorf("before it has settings: got %v", err)
@@ -129,7 +130,7 @@ func settings(t *testing.T, client *wire.Client, log *testkit.Log) {
 		{`{"greeting": "moin"}`, "", "moin"},
 	} {
 		err := client.Configure(t.Context(), []byte(tt.settings))
-		if bad := new(wire.SettingsError); tt.refused == "" && err != nil ||
+		if bad := new(caller.SettingsError); tt.refused == "" && err != nil ||
 			tt.refused != "" && (!errors.As(err, &bad) || strings.ReplaceAll(bad.Error(), "\n", "; ") != tt.refused) {
 			t.Errorf("%s: got %v\nwant %s", tt.settings, err, tt.refused)
 		}

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // TestStranger calls a plugin's socket from another client: it answers only the host that started
@@ -63,7 +63,7 @@ func TestStranger(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d, err := wire.NewClient(conn, nil).Describe(t.Context()); err == nil {
+				if d, err := caller.NewClient(conn, nil).Describe(t.Context()); err == nil {
 					t.Errorf("%s: it answers %+v", name, d)
 				}
 				_ = conn.Close()

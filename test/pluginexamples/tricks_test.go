@@ -27,7 +27,7 @@ import (
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/testkit"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
 )
 
@@ -188,7 +188,7 @@ func testErrors(t *testing.T, l *language, p *plugin) {
 		if err == nil || !strings.Contains(err.Error(), tt.text) || tt.is != nil && !errors.Is(err, tt.is) {
 			t.Errorf("%s: got %v, want an error that is %v and says %q", tt.trick, err, tt.is, tt.text)
 		}
-		if remote := new(wire.RemoteError); !errors.As(err, &remote) || tt.is == nil && remote.Code != codes.Unknown {
+		if remote := new(caller.RemoteError); !errors.As(err, &remote) || tt.is == nil && remote.Code != codes.Unknown {
 			t.Errorf("%s: got %#v", tt.trick, err)
 		}
 		if want := tt.is == nil; plugins.Broken(err) != want {
@@ -320,9 +320,9 @@ func TestHost(t *testing.T) {
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			var said []wire.Progress
+			var said []caller.Progress
 			p := open(t, l.tricks, ` {"greeting": "good morning", "share": 1, "style": "fancy"} `, func(_ *supervise.Spec, o *supervise.Options) {
-				o.Client.Progress = func(_ context.Context, p wire.Progress) { said = append(said, p) }
+				o.Client.Progress = func(_ context.Context, p caller.Progress) { said = append(said, p) }
 			})
 			req := request("count")
 			want := "14 3 2" // by coretest's counter, four bytes a token, and four a message for framing
@@ -339,7 +339,7 @@ func TestHost(t *testing.T) {
 			if got := ask(t, lent, request("generate"))[0]; got != "CODE_UNAVAILABLE" {
 				t.Errorf("generate without a key: got %q", got)
 			}
-			if _, err := lent.Condense(t.Context(), request("ask")); !errors.As(err, new(*wire.RemoteError)) || plugins.Broken(err) {
+			if _, err := lent.Condense(t.Context(), request("ask")); !errors.As(err, new(*caller.RemoteError)) || plugins.Broken(err) {
 				t.Errorf("a failed model that the plugin does not catch: got %v, want that it declines", err)
 			}
 			res, err := p.Condense(t.Context(), request("tell"))
@@ -356,7 +356,7 @@ func TestHost(t *testing.T) {
 			if diff := cmp.Diff(steps, res.Steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			if len(said) != 1 || said[0] != (wire.Progress{Fraction: 0.5, Text: "half"}) {
+			if len(said) != 1 || said[0] != (caller.Progress{Fraction: 0.5, Text: "half"}) {
 				t.Errorf("progress: got %+v", said)
 			}
 			for _, want := range []string{`level=WARN msg=attention plugin=acme n=7 greeting="good morning"`, `level=DEBUG msg="in detail"`, "to standard output"} {

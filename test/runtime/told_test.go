@@ -68,6 +68,7 @@ func TestLabelsOfMessages(t *testing.T) {
 	if data, err := json.Marshal(messages); err != nil || json.Unmarshal(data, &again) != nil {
 		t.Fatal(err)
 	}
+	again[5].Labels["kept\xff"] = "mine, as a program names it"
 	c := conversation(t, again...)
 	if err := c.Protect(true, c.View()[2].ID, c.View()[4].ID); err != nil {
 		t.Fatal(err)

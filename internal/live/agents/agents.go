@@ -49,6 +49,7 @@ type Agent struct {
 
 	UserAgents []string // how the header User-Agent begins
 	Head       words    // a few words near the beginning of the system prompt
+	Compacted  words    // a few words near the beginning of a history that it has shortened, where it sends no session
 	Sessions   []string // headers with the session, in order, before the general ones
 	SubAgents  []string // headers with the sub-agent
 	Summaries  []string // how a text of the last message begins when the agent summarizes by itself

@@ -23,6 +23,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/messages"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/model"
@@ -104,18 +105,47 @@ func (j *Job) Run(ctx context.Context, host *condense.Host, to Extent) (*Prepare
 	if err != nil {
 		return nil, err
 	}
-	n, r, err := j.newest(r)
+	head, n, r, err := j.ours(r)
 	if err != nil {
+		return nil, err
+	}
+	if n, r, err = n.newest(r); err != nil {
 		return nil, err
 	}
 	defer func() { j.Trace = n.Trace }()
 	// Messages that the model has not answered yet stay unchanged: if a tool result is shortened before the agent has
 	// read it, the agent asks for it again. If that leaves too little room, they are condensed too.
 	p, err := n.attempt(ctx, host, to, min(wire.OpenRound(r.Messages), len(r.Messages)-1))
-	if err == nil || errors.Is(err, ErrAsks) || errors.Is(err, ErrLater) || ctx.Err() != nil {
-		return p, err
+	if err != nil && !errors.Is(err, ErrAsks) && !errors.Is(err, ErrLater) && ctx.Err() == nil {
+		p, err = n.attempt(ctx, host, to, len(r.Messages))
 	}
-	return n.attempt(ctx, host, to, len(r.Messages))
+	if p != nil {
+		p.After = slices.Concat(head, p.After)
+	}
+	return p, err
+}
+
+// ours returns the messages up to the vendor's newest compaction, and j with its request for those after it: only these are condensed,
+// because the vendor may ignore an extract before it. All are j's if most of the window is before it.
+func (j *Job) ours(r *wire.Request) ([]wire.Message, *Job, *wire.Request, error) {
+	cut := len(r.Messages)
+	for cut > 0 && !r.Messages[cut-1].Compaction {
+		cut--
+	}
+	head := slices.Clone(r.Messages[:cut])
+	above := plain.Sum(head, func(m wire.Message) int { return count.Tokens(m.Raw) }) * j.Tokens / max(1, count.Tokens(j.Body))
+	if cut == 0 || cut == len(r.Messages) || above > j.Turn.Window/2 {
+		return nil, j, r, nil
+	}
+	for i := range head {
+		head[i].Raw = bytes.Clone(head[i].Raw)
+	}
+	n, least := *j, 4
+	n.Body, n.Tokens, n.Block = r.With(messages.Raw(r.Messages[cut:])), j.Tokens-above, max(0, j.Block-cut)
+	n.Target, n.Turn.Window = max(j.Target-above, n.Tokens/least), j.Turn.Window-above
+	n.Turn.Numbers, n.Turn.Cached.Messages = j.Turn.Numbers[min(cut, len(j.Turn.Numbers)):], max(0, j.Turn.Cached.Messages-cut)
+	rest, err := wire.Parse(n.API, n.Body, &wire.Options{Volatile: n.Volatile})
+	return head, &n, rest, err
 }
 
 // newest returns j without the agent's reminders that newer ones replace, and its request. The caller still has them.

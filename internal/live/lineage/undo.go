@@ -58,24 +58,18 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 // Condensed reports whether an epoch replaces some of the client's messages.
 func (s *State) Condensed() bool { return s.Epoch != nil && s.Epoch.Cut > 0 }
 
-// plain returns a hash of the messages by their plain form, zero in an API without one, and how many of them it takes to reach
-// the hash upto; all if they do not.
-func plain(api wire.API, messages []wire.Message, upto wire.Hash) (sum wire.Hash, n int) {
+// Plain returns the rolling hash of each message by its plain form, that of the one before it if it has none; nil in an API without one.
+func Plain(api wire.API, messages []wire.Message) (all []wire.Hash) {
+	var sum wire.Hash
 	of := wire.Of(api).Plain
-	for i := range messages {
-		if of == nil {
-			break
+	for i := 0; i < len(messages) && of != nil; i++ {
+		if h, ok := of(messages[i].Raw); ok {
+			both := sha256.Sum256(append(sum[:], h[:]...))
+			sum = wire.Hash(both[:len(sum)])
 		}
-		h, ok := of(messages[i].Raw)
-		if !ok {
-			continue
-		}
-		both := sha256.Sum256(append(sum[:], h[:]...))
-		if sum = wire.Hash(both[:len(sum)]); sum == upto {
-			return sum, i + 1
-		}
+		all = append(all, sum)
 	}
-	return sum, len(messages)
+	return all
 }
 
 // moved returns a state for a request of an agent that changed the model, and with it the form of the history. The state
@@ -84,6 +78,7 @@ func plain(api wire.API, messages []wire.Message, upto wire.Hash) (sum wire.Hash
 // that the epoch replaces; later messages count as never sent.
 func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *State {
 	var from *State
+	var sums []wire.Hash
 	cut := 0
 	for _, t := range states {
 		e := t.Epoch
@@ -93,8 +88,11 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 		if 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From {
 			continue // in the same form: the client went back, and best is where it was then
 		}
-		sum, n := plain(r.API, r.Messages, e.Plain)
-		if sum != e.Plain {
+		if sums == nil {
+			sums = Plain(r.API, r.Messages)
+		}
+		n := 1 + slices.Index(sums, e.Plain)
+		if n == 0 {
 			continue
 		}
 		for n < len(r.Messages) && r.Messages[n].Role == "system" { // reminders of a message that is replaced

@@ -1,6 +1,7 @@
 package lineage
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // Facts returns the state's knowledge about request r, which continues s. our is our token count of r. The caller adds
@@ -135,12 +137,20 @@ func (s *State) Parts(r *wire.Request) map[string]int {
 	if s.Epoch != nil {
 		cut, ours["condensed"] = s.Epoch.Cut, s.Epoch.Our
 	}
-	for i := cut; i < min(len(s.Counts), len(r.Messages)); i++ {
-		part := cmp.Or(roleParts[r.Messages[i].Role], "model")
-		if len(r.Messages[i].Results) > 0 {
+	for i := range min(max(cut, len(s.Counts)), len(r.Messages)) {
+		m := &r.Messages[i]
+		part := cmp.Or(roleParts[m.Role], "model")
+		switch {
+		case len(m.Results) > 0:
 			part = "results"
+		case m.Role == "developer" && rawjson.Text(rawjson.Field(m.Raw, "type")) == "additional_tools":
+			part = "tools"
 		}
-		ours[part] += s.Counts[i]
+		if i >= cut {
+			ours[part] += s.Counts[i]
+		} else if roleParts[m.Role] == "system" && i < len(s.Epoch.Block) && bytes.Equal(s.Epoch.Block[i], shape(r.API, m.Raw)) { // kept at the front
+			ours[part], ours["condensed"] = ours[part]+m.Tokens, ours["condensed"]-m.Tokens
+		}
 	}
 	for part, n := range ours {
 		ours[part] = s.Scale(n)

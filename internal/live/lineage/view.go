@@ -199,7 +199,9 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		}
 		maps.Copy(e.States, c.States)
 	}
-	e.Plain, _ = plain(r.API, r.Messages[:cut], wire.Hash{})
+	if sums := Plain(r.API, r.Messages[:cut]); sums != nil {
+		e.Plain = sums[cut-1]
+	}
 	sent := make([]wire.Message, 0, len(head)+len(r.Messages)-cut)
 	for _, m := range head {
 		raw := m.Raw

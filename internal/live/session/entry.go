@@ -226,6 +226,7 @@ func (c *Lease) Begun() {
 // has the tool. Apart is the first answer, after At, of a conversation that begins with the same words and has not.
 type ToolRecord struct {
 	At      wire.Hash   `json:"at"`
+	Plain   wire.Hash   `json:"plain,omitzero"` // its hash in the plain form, for a client that goes on with another model
 	Round   *wire.Round `json:"round,omitempty"`
 	Apart   *wire.Round `json:"apart,omitempty"`
 	version int64
@@ -256,9 +257,13 @@ func (a *ToolRecords) add(r *store.Record) {
 	}
 	if one.Round = cmp.Or(one.Round, one.Apart); one.Round == nil {
 		a.Tools[one.At] = one
-	} else if !slices.ContainsFunc(a.Rounds[one.At], func(o *ToolRecord) bool { return o.id == one.id }) {
-		a.Rounds[one.At] = append(a.Rounds[one.At], one)
-		slices.SortStableFunc(a.Rounds[one.At], func(x, y *ToolRecord) int { return x.updated.Compare(y.updated) })
+		return
+	}
+	for _, at := range []wire.Hash{one.At, one.Plain} {
+		if at != (wire.Hash{}) && !slices.ContainsFunc(a.Rounds[at], func(o *ToolRecord) bool { return o.id == one.id }) {
+			a.Rounds[at] = append(a.Rounds[at], one)
+			slices.SortStableFunc(a.Rounds[at], func(x, y *ToolRecord) int { return x.updated.Compare(y.updated) })
+		}
 	}
 }
 

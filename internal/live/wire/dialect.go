@@ -207,7 +207,7 @@ type Request struct {
 	Effort     string        // how much to think, in the vendor's word
 	Session    string        // the ID in the body of the conversation; "" if none. Not validated
 	Stateful   bool          // the history is not, or not all, in the request
-	Compacts   bool          // the vendor is asked to shorten the history, or has done so: a compaction is in it
+	Compacts   bool          // the vendor is asked to shorten the history, or has done so in a block of it
 	Structured bool          // an output format or a tool is forced
 	Toolless   bool          // calls of tools are forbidden
 	TTL        time.Duration // the longest lifetime of the vendor's cache that is asked for; 0 if none is
@@ -228,6 +228,7 @@ type Message struct {
 	Calls, Results []string // IDs of tool calls, and of calls that results answer; not of tools that the vendor runs
 	Typed          bool     // has text, an image or a file of the user, not only results and volatile texts
 	Thinking       bool     // has the model's thinking, readable or not
+	Compaction     bool     // is an item that stands for what is before it, which the vendor may ignore
 	Markers        int      // cache markers
 	Tokens         int      // of Raw, by the counter of [Options.Cache]; 0 without one
 	Media          int      // of Tokens, those of images and files

@@ -153,8 +153,10 @@ func (p *parser) readItem(own []member, content []byte) {
 		m.Thinking = true
 	case kind == "item_reference":
 		p.r.Stateful = true
-	case strings.HasPrefix(kind, "compaction"), kind == "context_compaction": // items, and compaction_trigger
+	case kind == "compaction_trigger":
 		p.r.Compacts = true
+	case strings.HasPrefix(kind, "compaction"), kind == "context_compaction":
+		m.Compaction = true
 	case kind == "additional_tools", kind == "configuration_update":
 		role = "developer"
 	case strings.HasSuffix(kind, "_call") && (paired || kind == "function_call" || kind == "custom_tool_call"):

@@ -210,6 +210,7 @@ func TestRequest(t *testing.T) {
 		{wire.Responses, `{"input":"hi","conversation":{"id":"c"},"prompt_cache_key":"k","previous_response_id":null}`, " 0 c stateful"},
 		{wire.Responses, `{"input":[{"type":"item_reference","id":"x"}]}`, " 0 stateful"},
 		{wire.Responses, `{"input":[{"type":"compaction_trigger"}]}`, " 0 compacts"},
+		{wire.Responses, `{"input":[{"type":"compaction","encrypted_content":"x"}]}`, " 0"},
 		{wire.Responses, `{"prompt":{"id":"p"}}`, " 0"},
 		{wire.Responses, `{"input":[],"context_management":[{"type":"compaction","compact_threshold":1}],"text":{"format":{"type":"json_schema"}},"tool_choice":{"type":"function","name":"f"}}`, " 0 compacts structured"},
 	} {

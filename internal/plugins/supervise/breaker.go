@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // A breaker refuses calls for a while when a plugin runs but repeatedly misses its deadline,
@@ -93,14 +93,14 @@ const (
 
 // blame classifies err.
 func blame(err error) blamed {
-	var remote *wire.RemoteError
+	var remote *caller.RemoteError
 	switch {
 	case err == nil:
 		return blameWork
 	case errors.As(err, new(*unavailableError)), errors.As(err, new(*startError)), errors.As(err, new(*CrashError)),
 		errors.Is(err, context.Canceled), errors.Is(err, ErrClosed):
 		return blameNone
-	case errors.As(err, new(*lateError)), errors.Is(err, wire.ErrProtocol):
+	case errors.As(err, new(*lateError)), errors.Is(err, caller.ErrProtocol):
 		return blamePlugin
 	case errors.As(err, &remote) && slices.Contains(brokenCodes, remote.Code):
 		return blamePlugin

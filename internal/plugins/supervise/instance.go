@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // An instance is one process of the plugin, with everything that belongs to it.
@@ -34,8 +35,8 @@ type instance struct {
 
 	stop   func() // asks the process to exit; may never return
 	health grpc_health_v1.HealthClient
-	wire   *wire.Client
-	about  *wire.Description
+	wire   *caller.Client
+	about  *caller.Description
 
 	phase   atomic.Value  // the step that a start is waiting for, a string
 	served  atomic.Int64  // calls that it answered
@@ -73,7 +74,7 @@ func launch(ctx context.Context, spec *Spec, prog *program, dir string, opts *Op
 }
 
 // callOptions returns the options of every call.
-func (i *instance) callOptions(opts *Options) *wire.ClientOptions {
+func (i *instance) callOptions(opts *Options) *caller.Options {
 	o := opts.Client
 	o.Logger = cmp.Or(o.Logger, i.log)
 	return &o
@@ -115,10 +116,10 @@ func (i *instance) late(ctx context.Context) error {
 
 // config returns the configuration of go-plugin. See [child] and [link] for what go-plugin
 // does not do itself.
-func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
+func (i *instance) config(client *caller.Options) *plugin.ClientConfig {
 	return &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(&wire.Plugin{Options: client}),
+		VersionedPlugins: caller.Plugins(client),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         !i.spec.Plaintext,
 		SkipHostEnv:      true,
@@ -136,7 +137,7 @@ func (i *instance) config(client *wire.ClientOptions) *plugin.ClientConfig {
 }
 
 func (i *instance) dialOptions() []grpc.DialOption {
-	return append(wire.DialTuning(),
+	return append(caller.DialTuning(),
 		grpc.WithContextDialer(i.child.link.dial),
 		grpc.WithChainStreamInterceptor(noBroker),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxEnvelope+64<<10)),
@@ -168,7 +169,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	if err != nil {
 		return err
 	}
-	i.wire = raw.(*wire.Client) //nolint:errcheck // the type that wire.Plugins dispenses
+	i.wire = raw.(*caller.Client) //nolint:errcheck // the type that wire.Plugins dispenses
 	if i.about, err = i.wire.Describe(ctx); err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (i *instance) prepare(ctx context.Context, connect func() (plugin.ClientPro
 	}
 	i.phase.Store("it did not accept its settings (Configure)")
 	if err := i.wire.Configure(ctx, i.spec.Settings); err != nil {
-		if bad := new(wire.SettingsError); errors.As(err, &bad) {
+		if bad := new(caller.SettingsError); errors.As(err, &bad) {
 			bad.About = i.about
 			return fmt.Errorf("settings: %w", err)
 		}

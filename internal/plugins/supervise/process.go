@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // A Process is a plugin as a provider; see the package comment. It is safe for concurrent
@@ -96,8 +96,8 @@ func (p *Process) condense(ctx context.Context, req *core.Request, lost *core.Us
 
 // Describe returns the description that the plugin gives of itself, and starts the plugin
 // if it does not run.
-func (p *Process) Describe(ctx context.Context) (*wire.Description, error) {
-	var about *wire.Description
+func (p *Process) Describe(ctx context.Context) (*caller.Description, error) {
+	var about *caller.Description
 	err := p.visit(ctx, func(_ context.Context, i *instance) error {
 		about = i.about
 		return nil

@@ -50,6 +50,7 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // Options adjust a [Process]. A nil pointer and the zero value of every field mean the
@@ -61,7 +62,7 @@ type Options struct {
 	// of a socket in it may have 107 bytes on Linux, 103 on macOS.
 	TempDir string
 	// Client is used for every call; its Logger defaults to Logger.
-	Client  wire.ClientOptions
+	Client  caller.Options
 	Restart Restart
 	Breaker Breaker
 	// Grace is how long a process may take to stop when asked to, and again when killed;

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // patience is how long a call waits for a restart. For a longer wait it is better to ask
@@ -287,7 +288,7 @@ func attach(ctx context.Context, spec *Spec, opts *Options) (*instance, error) {
 		i.stop()
 	}()
 	return i, i.start(ctx, func() (plugin.ClientProtocol, error) {
-		plugins := wire.Plugins(&wire.Plugin{Options: i.callOptions(opts)})[wire.ProtocolVersion]
+		plugins := caller.Plugins(i.callOptions(opts))[wire.ProtocolVersion]
 		return &plugin.GRPCClient{Conn: conn, Plugins: plugins}, nil
 	})
 }

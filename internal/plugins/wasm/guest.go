@@ -19,6 +19,7 @@ import (
 
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -75,7 +76,7 @@ func (g *guest) Configure(ctx context.Context, raw []byte) ([]wire.Problem, erro
 	if err != nil {
 		return nil, err
 	}
-	known, err := wire.DescribedSettings(about)
+	known, err := caller.DescribedSettings(about)
 	if err != nil {
 		return nil, err
 	}

@@ -13,16 +13,6 @@ import (
 // errKind means that a field is not of the type that the protocol gives it.
 var errKind = errors.New("a field of another type")
 
-// RunOf returns the body of the envelope data if it is only a run of messages.
-func RunOf(data []byte) ([]byte, bool) {
-	if len(data) == 0 {
-		return nil, false
-	}
-	var f Field
-	rest, err := f.take(data)
-	return f.Value, err == nil && len(rest) == 0 && f.Num == numRequestMessages && f.Type == protowire.BytesType
-}
-
 // A Field is one field of an encoding.
 type Field struct {
 	Num   protowire.Number

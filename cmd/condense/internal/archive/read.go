@@ -97,7 +97,7 @@ func (r *reader) read(ctx context.Context, f *File) (content, error) {
 		text := p.Text()
 		_, isImage := p.Part.(core.Image)
 		_, isOpaque := p.Part.(core.Opaque)
-		if isImage || isOpaque || seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {
+		if isImage || isOpaque || p.Sealed() || seen[p.Handle] || at.InsertedBy != "" || strings.TrimSpace(text) == "" {
 			continue
 		}
 		seen[p.Handle] = true

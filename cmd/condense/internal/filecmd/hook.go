@@ -63,7 +63,9 @@ func answerHook(ctx context.Context, a *cli.App, agent string, recall bool, most
 	var err error
 	loading, cancel := context.WithTimeout(ctx, configPatience)
 	defer cancel()
-	switch c, err := cli.Await(loading, func() (*config.Config, error) { return a.Load("") }); {
+	load := a.Names() // as a gateway's: the agent is at work in a folder whose files are perhaps a stranger's
+	load.Path, load.Require = a.ConfigPath, func(p config.Claim) bool { return p.Tunes }
+	switch c, err := cli.Await(loading, func() (*config.Config, error) { return a.LoadToUse(load) }); {
 	case err == nil:
 		s := c.Serve()
 		o.Lossless, o.MaxResult = s.Ingest.Lossless, s.Ingest.MaxResult

@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -177,7 +178,7 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 		limited, cancel := context.WithTimeout(ctx, ownPatience)
 		text, err := s.through(limited, s.Own, whole, s.MaxResult == 0)
 		if cancel(); err != nil {
-			s.Logger.WarnContext(ctx, "no provider of the configuration shortens the result", "error", err)
+			s.Logger.WarnContext(ctx, "no provider of the configuration shortens the result", "error", secret.Safe(err.Error()))
 		} else if s.MaxResult == 0 || s.kept(ctx, whole, text) {
 			whole = text
 		}
@@ -192,21 +193,17 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 		return s.head(ctx, f, limit)
 	}
 	text, err := s.run(ctx, whole, limit)
-	if err != nil || limit == 0 {
+	if err != nil || limit == 0 || s.kept(ctx, whole, text) {
 		return text, err
 	}
-	if !s.kept(ctx, whole, text) {
-		return s.run(ctx, whole, 0)
-	}
-	return text, nil
+	return s.run(ctx, whole, 0)
 }
 
 const answerID, callID, resultID = "answer", "call", "result"
 
 // messages are a call and its result with the text.
 func (s *shortener) messages(text string) []core.Message {
-	id := s.event.Call
-	id = cmp.Or(id, callID)
+	id := cmp.Or(s.event.Call, callID)
 	return []core.Message{
 		{ID: callID, Role: core.RoleAssistant, Parts: []core.Part{core.ToolCall{ID: id, Name: s.event.Tool, Args: string(s.event.Input)}}},
 		{ID: resultID, Role: core.RoleUser, Parts: []core.Part{core.ToolResult{CallID: id, Content: []core.Part{core.Text(text)}}}},
@@ -245,7 +242,7 @@ func (s *shortener) through(ctx context.Context, host *condense.Host, text strin
 	}
 	for _, a := range report.Attempts {
 		if a.Err != nil {
-			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome, "reason", a.Reason)
+			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome, "reason", secret.Safe(a.Reason))
 		}
 	}
 	for _, m := range c.View() {
@@ -306,10 +303,7 @@ func (s *shortener) head(ctx context.Context, f *field, limit int) (string, erro
 	}
 	handle := core.Handle(s.messages(f.text)[1].Parts[0])
 	short := f.text[:at] + fmt.Sprintf("[… %d lines of %s left out: read on with offset %d; recall h:%s]", rest, s.event.Tool, f.first+lines, handle)
-	if len(short) >= len(f.text) {
-		return f.text, nil
-	}
-	if !s.kept(ctx, f.text, short) {
+	if len(short) >= len(f.text) || !s.kept(ctx, f.text, short) {
 		return f.text, nil
 	}
 	f.lines = lines + 1

@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -15,9 +16,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/cmd/condense/internal/hook"
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/registry"
 )
 
 const session = "603a5089-9987-460a-89bd-d56950142ac5"
@@ -229,6 +233,31 @@ func TestNothingToSay(t *testing.T) {
 }
 
 // TestStoreLimit: what does not fit is refused, and then the model gets all of it; what is old makes room.
+// TestOwnFails: a provider that fails changes nothing, and what it quotes of the result is not logged with its keys.
+func TestOwnFails(t *testing.T) {
+	const key = "sk-ant-api03-aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3kL5mN7pQ9rS1tU3vW5xY7zA9bC1dE3fG5hJ-kL7mNpQA"
+	o, log := options(t)
+	mine := registry.Define("mine", "Fails.", func() struct{} { return struct{}{} }, func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
+		return core.ProviderFunc(func(_ context.Context, r *core.Request) (*core.Result, error) {
+			return nil, fmt.Errorf("cannot read %v", r.Messages[1].Parts[0].(core.ToolResult).Content[0].(core.Text)[:130])
+		}), nil
+	})
+	values := &config.Values{}
+	values.Ingest = []string{"mine"}
+	var err error
+	if o.Own, err = condense.Open(t.Context(), &condense.Options{Strategies: []registry.Strategy{mine}, Values: values}); err != nil {
+		t.Fatal(err)
+	}
+	defer o.Own.Close()
+	o.MaxResult = 0
+	if got := answer(t, o, "Bash", map[string]any{"stdout": key + "\n" + lines(20)}); got != nil {
+		t.Errorf("it answers %v", got)
+	}
+	if s := log.String(); !strings.Contains(s, "cannot read [redacted]") || strings.Contains(s, key[:30]) {
+		t.Errorf("the log is %s", s)
+	}
+}
+
 func TestStoreLimit(t *testing.T) {
 	o, log := options(t)
 	o.Store.MaxSize = 20_000

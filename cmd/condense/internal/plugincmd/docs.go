@@ -53,7 +53,7 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
 	f.StringVar(&as, "as", "markdown", "`form`: markdown, json")
-	f.StringVar(&folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringVar(&folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)")
 	f.StringSliceVar(&env, "env", nil, "`names` of environment variables that it reads, for the manifest")
 	f.StringVar(&requires, "requires", "", "oldest `version` of condense that it works with, for the manifest")
 	f.StringVar(&stability, "stability", "", "how finished it is, a `word` for the manifest: experimental, beta, stable")
@@ -72,10 +72,8 @@ func described(ctx context.Context, a *cli.App, arg, folder string) (_ *plugins.
 		d, err := plugins.About(ctx, p)
 		return d, within(p.Folder, p.Plugin), err
 	}
-	if folder != "" {
-		if p.Folder, err = filepath.Abs(folder); err != nil {
-			return nil, "", err
-		}
+	if p.Folder, err = folderOf(folder, p.Plugin); err != nil {
+		return nil, "", err
 	}
 	d, err := (&plugins.Trial{Plugin: config.Provider{Name: "plugin", Plugin: p.Plugin, Folder: p.Folder}}).Describe(ctx)
 	return d, within(p.Folder, p.Plugin), err

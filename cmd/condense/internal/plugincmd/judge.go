@@ -66,7 +66,7 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&j.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
-	f.StringVar(&j.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringVar(&j.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)")
 	f.StringSliceVar(&j.env, "env", nil, "`names` of environment variables that it may see")
 	f.StringVar(&j.floors, "floors", "", "`file` with floors (default: judge.yaml, if there is one)")
 	f.StringArrayVar(&j.sessions, "sessions", []string{"demo:"}, "recorded `sessions`, as 'compare' takes them; may be given again")

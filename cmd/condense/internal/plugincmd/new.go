@@ -167,10 +167,10 @@ var templateLangs = map[string]templateLang{
 		return []string{"npm install --ignore-scripts", "npm run build", "condense plugin test ./" + n.Program + ".wasm"}
 	}},
 	"node": {sdk: "node", protocol: "condense/condense.proto", next: func(*naming) []string {
-		return []string{"npm ci --ignore-scripts", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs --folder ."}
+		return []string{"npm ci --ignore-scripts", "npm test", "condense plugin dev .", "condense plugin test plugin.mjs"}
 	}},
 	"python": {sdk: "python", next: func(*naming) []string {
-		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py --folder ."}
+		return []string{"/usr/bin/python3 -B -m unittest", "condense plugin dev .", "condense plugin test plugin.py"}
 	}},
 }
 

@@ -43,7 +43,7 @@ func pluginTestCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&t.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
-	f.StringVar(&t.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH")
+	f.StringVar(&t.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)")
 	f.StringSliceVar(&t.env, "env", nil, "`names` of environment variables that it may see")
 	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
@@ -60,10 +60,8 @@ func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, erro
 	if p.Plugin, err = filepath.Abs(t.path); err != nil {
 		return nil, err
 	}
-	if t.folder != "" {
-		if p.Folder, err = filepath.Abs(t.folder); err != nil {
-			return nil, err
-		}
+	if p.Folder, err = folderOf(t.folder, p.Plugin); err != nil {
+		return nil, err
 	}
 	if info, err := os.Stat(p.Plugin); err == nil && info.IsDir() {
 		return nil, cli.Usage(cmd, "%s is a folder; name the program in it, and the folder with --folder", t.path)
@@ -81,6 +79,18 @@ func (t *pluginTest) trial(a *cli.App, cmd *cobra.Command) (*plugins.Trial, erro
 		return nil, cli.Usage(cmd, "--settings: %s is not JSON", t.settings)
 	}
 	return t.trialOf(a, p), nil
+}
+
+// folderOf returns the folder of a plugin of many files: the one that was named, or that of a program beside which is a copy of the SDK.
+func folderOf(named, program string) (string, error) {
+	if named != "" {
+		return filepath.Abs(named)
+	}
+	dir := filepath.Dir(program)
+	if _, err := os.Stat(filepath.Join(dir, sdkRecord)); err != nil {
+		return "", nil
+	}
+	return dir, nil
 }
 
 func (t *pluginTest) trialOf(a *cli.App, p config.Provider) *plugins.Trial {

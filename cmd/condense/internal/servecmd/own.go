@@ -267,13 +267,17 @@ func (k *knowing) of(model string, window int) live.AgentLimit {
 	return live.AgentLimit(l)
 }
 
-// first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent is not known to condense by itself.
+// first says which of the two condenses first, at what size, and why, and what was not read; not the former if the agent does not condense
+// by itself.
 func (k *knowing) first(g *live.Gateway) []string {
-	if k.elsewhere == "" && k.agent.Share == 0 && k.agent.Reserve == 0 {
+	if row := agents.Find(k.agent.Name); row == nil || row == agents.Any() || k.elsewhere == "" && k.alone() && row.Share+float64(row.Reserve) > 0 {
 		return k.unread
 	}
 	return append(k.unread, k.said(live.Due(g, k.agent.Name, k.starts)))
 }
+
+// alone reports whether the agent is not known to condense by itself.
+func (k *knowing) alone() bool { return k.agent.Share == 0 && k.agent.Reserve == 0 }
 
 func (k *knowing) said(due, window int, known bool) string {
 	own, who := k.of(k.starts, window), k.agent.Title
@@ -281,6 +285,9 @@ func (k *knowing) said(due, window int, known bool) string {
 	switch {
 	case k.elsewhere != "":
 		return fmt.Sprintf("requests to %s do not come through condense", plain.Clip(k.elsewhere))
+	case k.alone() && due > 0:
+		return fmt.Sprintf("conversations are condensed at about %d %% of the window of the model, unless %s does it by itself before: when is not known",
+			100*due/max(1, window), who)
 	case due <= 0:
 		return fmt.Sprintf("%s condenses by itself before condense, which only does what the vendor would refuse (auto: false)", who)
 	case !known: // its requests will say

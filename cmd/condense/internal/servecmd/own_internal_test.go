@@ -338,6 +338,7 @@ func TestFirstLine(t *testing.T) {
 		{codex, 0, true, "Codex condenses by itself before condense, which only does what the vendor would refuse (auto: false)"},
 		{&knowing{agent: agents.Find("opencode"), starts: "claude-x", elsewhere: "openrouter"}, 160_000, true, "requests to openrouter do not come through condense"},
 		{&knowing{agent: agents.Find("gemini")}, 160_000, false, "conversations are condensed before Gemini CLI does it by itself, at about 45 % of the window of the model"},
+		{&knowing{agent: agents.Find("copilot")}, 160_000, false, "conversations are condensed at about 80 % of the window of the model, unless GitHub Copilot CLI does it by itself before: when is not known"},
 	} {
 		if got := test.k.said(test.due, 200_000, test.known); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)

@@ -52,6 +52,11 @@ func TestReport(t *testing.T) {
 			"",
 			"condense: 1 request, 1,200 tokens sent, 0 saved\ncondense: cache: 0 tokens read, 1,000 written; no price known for the model\ncondense: the history was never too long\n",
 		},
+		"of unknown price but for a call that costs nothing": {
+			live.Stats{Requests: 10, Tokens: live.Tokens{Received: 9, Sent: 9}, Unpriced: 9, Cost: .0001, Saved: .001},
+			"",
+			"condense: 10 requests, 9 tokens sent, 0 saved\ncondense: cache: 0 tokens read, 0 written; no price known for the model\ncondense: the history was never too long\n",
+		},
 		"condensed": {
 			live.Stats{
 				Requests: 46, Tokens: live.Tokens{Received: 2000, Sent: 1500, Saved: 700, Recalled: 200, Net: 500, CacheRead: 900}, Cost: 3.214, Saved: 1, Unpriced: 2,

@@ -295,7 +295,7 @@ func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 		cost = fmt.Sprintf("%s, would have been %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost-o.CostSaved, 2))
 	}
 	switch {
-	case s.Unpriced >= s.Requests:
+	case s.Unpriced >= s.Requests, s.Unpriced > 0 && size.Dollars(max(s.Cost, s.Cost+s.Saved), 2) == size.Dollars(0, 2):
 		cost = "no price known for the model"
 	case s.Unpriced > 0:
 		cost += fmt.Sprintf(", without %s to models of unknown price", size.Plural(s.Unpriced, "request"))

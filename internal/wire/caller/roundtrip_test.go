@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -32,7 +32,7 @@ func TestSame(t *testing.T) {
 		given.Store(req.Clone())
 		return scramble(rand.New(rand.NewPCG(seed.Load(), 1)), req), nil
 	})
-	plugin := serve(t, provided(random).Only(everything), &wire.ClientOptions{Host: "condense v1.2.3"})
+	plugin := serve(t, provided(random).Only(everything), &caller.Options{Host: "condense v1.2.3"})
 	rapid.Check(t, func(rt *rapid.T) {
 		seed.Store(rapid.Uint64().Draw(rt, "seed"))
 		r := rand.New(rand.NewPCG(seed.Load(), 0))

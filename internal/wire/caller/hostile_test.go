@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	pb "github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -167,13 +167,13 @@ func TestPeer(t *testing.T) {
 				}
 				return nil
 			}}
-			opts := &wire.ClientOptions{}
+			opts := &caller.Options{}
 			if strings.HasPrefix(tt.name, "too much") || strings.HasPrefix(tt.name, "too many new") || strings.HasPrefix(tt.name, "too many parts") {
-				opts.Limits = wire.Limits{AnswerBytes: 10_000, NewMessages: 10, NewParts: 100}
+				opts.Limits = caller.Limits{AnswerBytes: 10_000, NewMessages: 10, NewParts: 100}
 			}
 			res, err := p.client(t, opts).Condense(t.Context(), coretest.HalfRequest(messages))
 			if err != nil {
-				if !errors.Is(err, wire.ErrProtocol) || !strings.Contains(err.Error(), tt.want) {
+				if !errors.Is(err, caller.ErrProtocol) || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("got error %v; want %q", err, tt.want)
 				}
 				return
@@ -204,7 +204,7 @@ func TestErrors(t *testing.T) {
 	} {
 		p := &peer{condense: func(stream) error { return status.Error(tt.code, "it \x1b[31mbroke\u202e") }}
 		_, err := p.client(t, nil).Condense(t.Context(), coretest.HalfRequest(chat(2)))
-		e, ok := errors.AsType[*wire.RemoteError](err)
+		e, ok := errors.AsType[*caller.RemoteError](err)
 		if !ok || e.Error() != "it [31mbroke" {
 			t.Errorf("%s: got error %#v", tt.code, err)
 			continue
@@ -242,9 +242,9 @@ func TestSlowDrip(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got error %v", err)
 	}
-	_, err = p.client(t, &wire.ClientOptions{Limits: wire.Limits{Envelopes: 1000}}).Condense(t.Context(), coretest.HalfRequest(chat(2)))
-	if !errors.Is(err, wire.ErrProtocol) {
-		t.Errorf("got error %v; want wire.ErrProtocol", err)
+	_, err = p.client(t, &caller.Options{Limits: caller.Limits{Envelopes: 1000}}).Condense(t.Context(), coretest.HalfRequest(chat(2)))
+	if !errors.Is(err, caller.ErrProtocol) {
+		t.Errorf("got error %v; want caller.ErrProtocol", err)
 	}
 }
 

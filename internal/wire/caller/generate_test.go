@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	pb "github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -51,8 +51,8 @@ func says(text string) *scripted {
 }
 
 // withModel returns the options of a host with one model, called cheap.
-func withModel(m model.Generator) *wire.ClientOptions {
-	return &wire.ClientOptions{
+func withModel(m model.Generator) *caller.Options {
+	return &caller.Options{
 		Model: func(_ *core.Request, name string) (model.Generator, error) {
 			if name != "" && name != "cheap" {
 				return nil, fmt.Errorf("there is no language model %q; there is cheap", name)
@@ -125,7 +125,7 @@ func TestGenerateErrors(t *testing.T) {
 	spent := core.Usage{Calls: 1, InputTokens: 9, Unpriced: 1}
 	for _, tt := range []struct {
 		name  string
-		lend  *wire.ClientOptions
+		lend  *caller.Options
 		ask   string
 		err   error
 		is    error
@@ -137,7 +137,7 @@ func TestGenerateErrors(t *testing.T) {
 		{name: "no key", err: fmt.Errorf("%w: KEY is not set", core.ErrUnavailable), is: core.ErrUnavailable, usage: spent, text: "KEY is not set"},
 		{name: "fails", err: errors.New("HTTP 500"), usage: spent, text: "HTTP 500"},
 		{name: "unknown", ask: "sheep", text: `there is no language model "sheep"`},
-		{name: "no model", lend: &wire.ClientOptions{}, is: core.ErrUnavailable, text: "has no language model"},
+		{name: "no model", lend: &caller.Options{}, is: core.ErrUnavailable, text: "has no language model"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := says("")
@@ -214,7 +214,7 @@ func TestGenerateQuota(t *testing.T) {
 	const quota, invalid = pb.CallbackError_CODE_QUOTA, pb.CallbackError_CODE_INVALID
 	for _, tt := range []struct {
 		name   string
-		limits wire.Limits
+		limits caller.Limits
 		ask    []*pb.Generate
 		code   pb.CallbackError_Code // of the last
 		text   string
@@ -222,11 +222,11 @@ func TestGenerateQuota(t *testing.T) {
 	}{
 		{name: "range", ask: []*pb.Generate{{Input: []*pb.GenerateInput{span("m1", "m3"), text("user", 1)}}}, wrote: 100},
 		{name: "less than the model can", ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}, MaxOutputTokens: 20}}, wrote: 20},
-		{name: "calls", limits: wire.Limits{ModelCalls: 1}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, code: quota, text: "more than 1 requests to language models in one call: limits.model_calls of the provider"},
-		{name: "input", limits: wire.Limits{ModelInput: 50}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 100)}}}, code: quota, text: "more than 50 tokens for models to read"},
-		{name: "the conversation many times", limits: wire.Limits{ModelInput: 100}, ask: []*pb.Generate{{Input: slices.Repeat([]*pb.GenerateInput{span("m1", "m3")}, 10_000)}}, code: quota, text: "more than 100 tokens"},
-		{name: "output is what is left", limits: wire.Limits{ModelOutput: 15}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, wrote: 5},
-		{name: "output", limits: wire.Limits{ModelOutput: 10}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, code: quota, text: "more than 10 tokens for models to write"},
+		{name: "calls", limits: caller.Limits{ModelCalls: 1}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, code: quota, text: "more than 1 requests to language models in one call: limits.model_calls of the provider"},
+		{name: "input", limits: caller.Limits{ModelInput: 50}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 100)}}}, code: quota, text: "more than 50 tokens for models to read"},
+		{name: "the conversation many times", limits: caller.Limits{ModelInput: 100}, ask: []*pb.Generate{{Input: slices.Repeat([]*pb.GenerateInput{span("m1", "m3")}, 10_000)}}, code: quota, text: "more than 100 tokens"},
+		{name: "output is what is left", limits: caller.Limits{ModelOutput: 15}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, wrote: 5},
+		{name: "output", limits: caller.Limits{ModelOutput: 10}, ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("user", 1)}}, {Input: []*pb.GenerateInput{text("user", 1)}}}, code: quota, text: "more than 10 tokens for models to write"},
 		{name: "no input", ask: []*pb.Generate{{}}, code: invalid, text: "no input"},
 		{name: "role", ask: []*pb.Generate{{Input: []*pb.GenerateInput{text("system", 1)}}}, code: invalid, text: `role "system"`},
 		{name: "unknown message", ask: []*pb.Generate{{Input: []*pb.GenerateInput{span("m9", "")}}}, code: invalid, text: `there is no message "m9"`},
@@ -348,7 +348,7 @@ func TestEstimate(t *testing.T) {
 	works := core.ProviderFunc(func(context.Context, *core.Request) (*core.Result, error) {
 		return nil, errors.New("it was asked to condense")
 	})
-	open := func(p core.CondensationProvider) *wire.Client {
+	open := func(p core.CondensationProvider) *caller.Client {
 		type none struct{}
 		return serve(t, registry.Define("test", "A test.", func() none { return none{} },
 			func(context.Context, none, registry.Env) (core.CondensationProvider, error) { return p, nil }), nil)

@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func TestServerRefuses(t *testing.T) {
 		{"the same ID", []*pb.CondenseRequest{start(2), messages("a"), messages("a")}, `message 1 has the ID "a"`},
 		{"no ID", []*pb.CondenseRequest{start(1), messages("")}, `message 0 has the ID ""`},
 		{"fragment is missing", []*pb.CondenseRequest{fragment("\x0a", false), start(0)}, "a fragment is missing"},
-		{"fragments of garbage", []*pb.CondenseRequest{fragment("\xff", true)}, "cannot parse"},
+		{"fragments of garbage", []*pb.CondenseRequest{fragment("\xff", true)}, "unexpected EOF"},
 		{"fragments of fragments", []*pb.CondenseRequest{fragment("\x22\x00", true)}, "a fragment of fragments"},
 		{"empty fragment", []*pb.CondenseRequest{fragment("", false)}, "a fragment that is empty"},
 	} {

@@ -1,4 +1,4 @@
-package wire
+package caller
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
 
@@ -138,7 +140,7 @@ func (c *itemCounter) reply(ctx context.Context, cb *condensepb.Callback) *conde
 // reply returns the reply to cb that do completes. A panic, of a part of the host with this name, makes only this reply fail.
 func reply(cb *condensepb.Callback, name string, do func(*condensepb.Reply) error) (r *condensepb.Reply) {
 	fail := func(err error) {
-		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: valid(err.Error())}
+		e := &condensepb.CallbackError{Code: condensepb.CallbackError_CODE_FAILED, Message: byhand.Valid(err.Error())}
 		for _, c := range generateCodes {
 			if errors.Is(err, c.err) {
 				e.Code = c.code
@@ -211,17 +213,14 @@ func (c *itemCounter) count(item *condensepb.CountItem, work *int) (int, error) 
 // maxLine is in bytes.
 const maxLine = 8 << 10
 
-// levels are the levels at which a plugin may log; another is info, which is zero.
-var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-
 // logLevel returns the lowest level that the host's log records.
 func (c *call) logLevel(ctx context.Context) string {
 	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
 		if c.client.opts.Logger.Enabled(ctx, l) {
-			return levelName(l)
+			return wire.LevelName(l)
 		}
 	}
-	return levelName(slog.LevelError)
+	return wire.LevelName(slog.LevelError)
 }
 
 // log writes a record of the plugin to the host's log.
@@ -248,13 +247,13 @@ func (c *call) log(ctx context.Context, l *condensepb.Log) {
 		}
 		attrs = append(attrs, slog.String(text([]byte(f.GetKey())), text(f.GetValue())))
 	}
-	c.client.opts.Logger.LogAttrs(ctx, levels[l.GetLevel()], message, attrs...) //nolint:sloglint // the message is the plugin's
+	c.client.opts.Logger.LogAttrs(ctx, wire.Levels[l.GetLevel()], message, attrs...) //nolint:sloglint // the message is the plugin's
 }
 
 // line returns a text of the plugin as one line of at most the given number of bytes.
 func line(s string, most int) string {
-	s = strings.Join(strings.Fields(printable(valid(s[:min(len(s), 4*most)]))), " ") // cleaning more is a waste
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")                            // a character that was cut
+	s = strings.Join(strings.Fields(printable(byhand.Valid(s[:min(len(s), 4*most)]))), " ") // cleaning more is a waste
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")                                   // a character that was cut
 }
 
 // progress reports the progress of the plugin to the host.

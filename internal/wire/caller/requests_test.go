@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/resolver"
-	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	pb "github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -40,7 +40,7 @@ func lengths(texts []string) (out [][]float32) {
 }
 
 // builtin returns options of a host with the built-in strategies, some more, and a model.
-func builtin(t *testing.T, m model.Generator, own ...registry.Strategy) *wire.ClientOptions {
+func builtin(t *testing.T, m model.Generator, own ...registry.Strategy) *caller.Options {
 	t.Helper()
 	reg, err := resolver.Strategies(own...)
 	if err != nil {
@@ -167,12 +167,12 @@ func TestRunRefused(t *testing.T) {
 }
 
 // asks1 has a plugin make one callback, and returns the reply.
-func asks1(t *testing.T, opts *wire.ClientOptions, messages []core.Message, cb *pb.Callback) (reply *pb.Reply) {
+func asks1(t *testing.T, opts *caller.Options, messages []core.Message, cb *pb.Callback) (reply *pb.Reply) {
 	t.Helper()
 	return asksAll(t, opts, coretest.HalfRequest(messages), cb)[0]
 }
 
-func asksAll(t *testing.T, opts *wire.ClientOptions, req *core.Request, all ...*pb.Callback) (replies []*pb.Reply) {
+func asksAll(t *testing.T, opts *caller.Options, req *core.Request, all ...*pb.Callback) (replies []*pb.Reply) {
 	t.Helper()
 	p := &peer{condense: func(s stream) error {
 		var whole []byte
@@ -307,7 +307,7 @@ func TestFile(t *testing.T) {
 // TestEmbed: vectors come from the model of the host for them; what it costs is counted once, and its faults reach the plugin as errors.
 func TestEmbed(t *testing.T) {
 	v := vectorizer{scripted: says(""), vectors: lengths}
-	opts := &wire.ClientOptions{Embedder: func() (model.Embedder, error) { return v, nil }}
+	opts := &caller.Options{Embedder: func() (model.Embedder, error) { return v, nil }}
 	c := serve(t, strategy(func(ctx context.Context, req *core.Request, env registry.Env) (*core.Result, error) {
 		texts := make([]string, 3000)
 		for i := range texts {
@@ -333,7 +333,7 @@ func TestEmbed(t *testing.T) {
 		ask     *pb.Callback
 		vectors [][]float32
 		opened  error
-		limits  wire.Limits
+		limits  caller.Limits
 		code    pb.CallbackError_Code
 		text    string
 	}{
@@ -346,11 +346,11 @@ func TestEmbed(t *testing.T) {
 		"empty":          {ask: embed(1), vectors: [][]float32{{}}, code: pb.CallbackError_CODE_FAILED, text: "a vector of 0 numbers"},
 		"not there":      {ask: embed(1), opened: fmt.Errorf("none: %w", errors.ErrUnsupported), code: pb.CallbackError_CODE_UNSUPPORTED, text: "none"},
 		"not trusted":    {ask: embed(1), opened: fmt.Errorf("not trusted: %w", core.ErrUnavailable), code: pb.CallbackError_CODE_UNAVAILABLE, text: "not trusted"},
-		"over the quota": {ask: embed(1000), limits: wire.Limits{ModelInput: 999}, code: pb.CallbackError_CODE_QUOTA, text: "999 tokens"},
+		"over the quota": {ask: embed(1000), limits: caller.Limits{ModelInput: 999}, code: pb.CallbackError_CODE_QUOTA, text: "999 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := vectorizer{scripted: says(""), vectors: func([]string) [][]float32 { return tt.vectors }}
-			opts := &wire.ClientOptions{Embedder: func() (model.Embedder, error) { return m, tt.opened }, Limits: tt.limits}
+			opts := &caller.Options{Embedder: func() (model.Embedder, error) { return m, tt.opened }, Limits: tt.limits}
 			if e := asks1(t, opts, chat(3), tt.ask).GetError(); e.GetCode() != tt.code || !strings.Contains(e.GetMessage(), tt.text) {
 				t.Errorf("got %v; want %s: %s", e, tt.code, tt.text)
 			}

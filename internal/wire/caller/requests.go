@@ -1,4 +1,4 @@
-package wire
+package caller
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
@@ -108,9 +109,9 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 			return proto.UnmarshalOptions{Merge: true}.Unmarshal(piece, out.Edit)
 		})
 	}
-	out.Usage = toUsage(less(l.usage(), before))
+	out.Usage = wire.ToUsage(wire.Less(l.usage(), before))
 	if err == nil {
-		out.Steps, err = toSteps(res.Steps)
+		out.Steps, err = wire.ToSteps(res.Steps)
 	}
 	return &condensepb.Reply_Run{Run: out}, err
 }
@@ -187,7 +188,7 @@ func (l *modelUse) embed(ctx context.Context, texts [][]byte) (*condensepb.Reply
 	if err != nil {
 		return nil, err
 	}
-	out := &condensepb.Embedded{Usage: toUsage(usage)}
+	out := &condensepb.Embedded{Usage: wire.ToUsage(usage)}
 	for i, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {
 			return nil, fmt.Errorf("the model answered with a vector of %d numbers for text %d, and of %d for the first", len(v), i, len(vectors[0]))

@@ -1,4 +1,4 @@
-package wire
+package caller
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
@@ -99,7 +100,7 @@ func (l *modelUse) generate(ctx context.Context, g *condensepb.Generate) (*conde
 		return nil, fmt.Errorf("the answer is not JSON, as the schema demands (cut at its limit: %t)", answer.Truncated)
 	}
 	return &condensepb.Reply_Generated{Generated: &condensepb.Generated{
-		Text: byhand.Bytes(answer.Text), Truncated: answer.Truncated, Usage: toUsage(answer.Usage),
+		Text: byhand.Bytes(answer.Text), Truncated: answer.Truncated, Usage: wire.ToUsage(answer.Usage),
 	}}, nil
 }
 

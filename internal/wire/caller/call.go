@@ -1,4 +1,4 @@
-package wire
+package caller
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 )
@@ -34,7 +35,7 @@ type call struct {
 	others   sync.WaitGroup
 
 	answer    answer
-	fragments assembler
+	fragments wire.Assembler
 	seen      struct{ envelopes, callbacks, lines int }
 	countable int // bytes that may still be counted
 }
@@ -68,14 +69,14 @@ func (c *Client) call(ctx context.Context, req *core.Request, estimate bool) (*c
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stream, err := c.rpc.Condense(within, callOptions...)
+	stream, err := c.rpc.Condense(within, wire.CallOptions...)
 	if err != nil {
 		return nil, fromStatus(ctx, err)
 	}
 	call := &call{
 		client: c, req: req, estimate: estimate, stream: stream, replies: make(chan *condensepb.Reply, waiting),
 		answer:    newAnswer(req.Messages, c.opts.Limits),
-		fragments: assembler{max: c.opts.Limits.AnswerBytes, fault: func(err error) error { return broken("%w", err) }},
+		fragments: wire.Assembler{Max: c.opts.Limits.AnswerBytes, Fault: func(err error) error { return broken("%w", err) }},
 		countable: c.opts.Limits.CountBytes,
 	}
 	call.others.Go(func() {
@@ -134,12 +135,12 @@ func (c *call) send(ctx context.Context) error {
 // history sends the request: the start message, then runs of messages.
 func (c *call) history(ctx context.Context) error {
 	start := toStart(c.req)
-	start.LogLevel, start.Host, start.Estimate = c.logLevel(ctx), valid(c.client.opts.Host), c.estimate
+	start.LogLevel, start.Host, start.Estimate = c.logLevel(ctx), byhand.Valid(c.client.opts.Host), c.estimate
 	start.Callbacks = c.callbacks()
 	if list := c.client.opts.Models; list != nil {
 		start.Models = toModels(list(c.req))
 	}
-	err := send(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}}, wrapRequest, c.stream.Send)
+	err := wire.Send(&condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Start{Start: start}}, wrapRequest, c.stream.Send)
 	if err != nil {
 		return err
 	}
@@ -171,11 +172,11 @@ func (c *call) history(ctx context.Context) error {
 func (c *call) run(messages []core.Message, body int) error {
 	buf := runs.Get(byhand.SizeField(body))
 	*buf = byhand.AppendRun((*buf)[:0], messages, body)
-	if len(*buf) <= MaxEnvelope {
-		return c.stream.SendMsg(&encoded{mem.NewBuffer(buf, &runs)}) // which frees it
+	if len(*buf) <= wire.MaxEnvelope {
+		return c.stream.SendMsg(&wire.Encoded{Buffer: mem.NewBuffer(buf, &runs)}) // which frees it
 	}
 	defer runs.Put(buf)
-	return fragments(*buf, wrapRequest, c.stream.Send)
+	return wire.Fragments(*buf, wrapRequest, c.stream.Send)
 }
 
 // flush sends the replies that are ready.
@@ -194,7 +195,7 @@ func (c *call) flush() error {
 
 func (c *call) reply(r *condensepb.Reply) error {
 	env := &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Reply{Reply: r}}
-	return send(env, wrapRequest, c.stream.Send)
+	return wire.Send(env, wrapRequest, c.stream.Send)
 }
 
 // receive reads until the plugin is done.
@@ -233,15 +234,16 @@ func (c *call) receive(ctx context.Context) (*core.Result, error) {
 
 // next returns the next envelope, assembled if it was sent in fragments, and its size in bytes.
 func (c *call) next() (env *condensepb.CondenseResponse, size int, err error) {
-	size, err = c.fragments.next(c.stream, func(data []byte) (*condensepb.Fragment, error) {
+	size, err = c.fragments.Next(c.stream, func(data []byte) (*condensepb.Fragment, error) {
 		env = &condensepb.CondenseResponse{}
-		err := unmarshal(data, env)
+		err := wire.Unmarshal(data, env)
 		return env.GetFragment(), err
 	})
 	switch {
 	case errors.Is(err, io.EOF):
 		err = broken("the call ended without an answer")
-	case status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max"): // callOptions limit it
+	// wire.CallOptions limit it.
+	case status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max"):
 		err = broken("%s", status.Convert(err).Message())
 	}
 	return env, size, err
@@ -249,4 +251,37 @@ func (c *call) next() (env *condensepb.CondenseResponse, size int, err error) {
 
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
+}
+
+// chunkSize is the size at which the host ends a run of messages. A smaller one costs
+// more CPU (64 KiB: a fifth more), a larger one costs memory and leaves the plugin idle
+// for longer at the beginning.
+const chunkSize = 256 << 10
+
+// runs is the pool of buffers for the encodings of runs.
+var runs bufferPool
+
+// A bufferPool holds buffers of about one size. gRPC's own pools have sizes of 32 KiB and 1 MiB and are cleared every
+// time.
+type bufferPool struct{ pool sync.Pool }
+
+// Get returns a buffer with a length of size.
+func (p *bufferPool) Get(size int) *[]byte {
+	if buf, ok := p.pool.Get().(*[]byte); ok && cap(*buf) >= size {
+		*buf = (*buf)[:size]
+		return buf
+	}
+	buf := make([]byte, size, max(size, chunkSize+chunkSize/8))
+	return &buf
+}
+
+// Put returns a buffer to the pool, unless it is much larger than the others.
+func (p *bufferPool) Put(buf *[]byte) {
+	if cap(*buf) <= 4*chunkSize {
+		p.pool.Put(buf)
+	}
+}
+
+func wrapRequest(f *condensepb.Fragment) *condensepb.CondenseRequest {
+	return &condensepb.CondenseRequest{Kind: &condensepb.CondenseRequest_Fragment{Fragment: f}}
 }

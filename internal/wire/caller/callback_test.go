@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	pb "github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/registry"
 )
@@ -106,7 +107,7 @@ func TestCallbacks(t *testing.T) {
 		name    string
 		ask     *pb.Callback
 		counter core.Counter
-		limits  wire.Limits
+		limits  caller.Limits
 		want    []int64
 		code    pb.CallbackError_Code
 		text    string
@@ -119,7 +120,7 @@ func TestCallbacks(t *testing.T) {
 		{name: "no item", ask: items(&pb.CountItem{}), code: invalid, text: "of a kind that this host does not know"},
 		{name: "no part", ask: items(content(text(""), &pb.Part{})), code: invalid, text: "part 1 is of a kind that this host does not know"},
 		{name: "counter panics", ask: items(content(text("x"))), counter: panicCounter{}, code: failed, text: "counting: no"},
-		{name: "too much", ask: items(content(text(strings.Repeat("x", 1000)))), limits: wire.Limits{CountBytes: 1000}, code: quota, text: "more than 1000 bytes to count"},
+		{name: "too much", ask: items(content(text(strings.Repeat("x", 1000)))), limits: caller.Limits{CountBytes: 1000}, code: quota, text: "more than 1000 bytes to count"},
 		{name: "generate", ask: &pb.Callback{Call: &pb.Callback_Generate{Generate: &pb.Generate{System: []byte("Summarize.")}}}, code: unsupported, text: "this host has no language model"},
 		{name: "unknown", ask: &pb.Callback{}, code: unsupported, text: "does not know the request"},
 	} {
@@ -155,7 +156,7 @@ func TestCallbacks(t *testing.T) {
 			if tt.counter != nil {
 				req.Counter = tt.counter
 			}
-			if _, err := p.client(t, &wire.ClientOptions{Limits: tt.limits}).Condense(t.Context(), req); err != nil {
+			if _, err := p.client(t, &caller.Options{Limits: tt.limits}).Condense(t.Context(), req); err != nil {
 				t.Error(err)
 			}
 		})
@@ -173,7 +174,7 @@ func TestCallbackQuota(t *testing.T) {
 			req.Counter.Count(core.Text(fmt.Sprint("text ", i)))
 		}
 		return &core.Result{Messages: req.Messages}, nil
-	}), &wire.ClientOptions{Limits: wire.Limits{Callbacks: 5}})
+	}), &caller.Options{Limits: caller.Limits{Callbacks: 5}})
 	_, err := c.Condense(t.Context(), coretest.HalfRequest(chat(3)))
 	if err == nil || !strings.Contains(err.Error(), "count tokens: quota: host: more than 5 callbacks in a call") {
 		t.Errorf("got error %v", err)
@@ -193,8 +194,8 @@ func TestCallbackQuota(t *testing.T) {
 			}
 		}
 	}}
-	_, err = p.client(t, &wire.ClientOptions{Limits: wire.Limits{Callbacks: 5}}).Condense(t.Context(), coretest.HalfRequest(chat(3)))
-	if !errors.Is(err, wire.ErrProtocol) || !strings.Contains(err.Error(), "it goes on calling back") {
+	_, err = p.client(t, &caller.Options{Limits: caller.Limits{Callbacks: 5}}).Condense(t.Context(), coretest.HalfRequest(chat(3)))
+	if !errors.Is(err, caller.ErrProtocol) || !strings.Contains(err.Error(), "it goes on calling back") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -243,15 +244,15 @@ func TestSlowCounter(t *testing.T) {
 func TestLogAndProgress(t *testing.T) {
 	var out bytes.Buffer
 	var mu sync.Mutex
-	var progress []wire.Progress
-	opts := &wire.ClientOptions{
+	var progress []caller.Progress
+	opts := &caller.Options{
 		Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
 			}
 			return a
 		}})),
-		Progress: func(_ context.Context, p wire.Progress) {
+		Progress: func(_ context.Context, p caller.Progress) {
 			mu.Lock()
 			defer mu.Unlock()
 			progress = append(progress, p)
@@ -280,7 +281,7 @@ level=ERROR msg="bad �[31m bytes" k=v
 	if got := out.String(); got != want {
 		t.Errorf("got log\n%swant\n%s", got, want)
 	}
-	if len(progress) != 3 || progress[0] != (wire.Progress{Fraction: 0.5, Text: "half way"}) || progress[1].Fraction != -1 ||
+	if len(progress) != 3 || progress[0] != (caller.Progress{Fraction: 0.5, Text: "half way"}) || progress[1].Fraction != -1 ||
 		progress[2].Fraction != 1 || len(progress[2].Text) > 200 {
 		t.Errorf("got progress %+v", progress)
 	}
@@ -289,7 +290,7 @@ level=ERROR msg="bad �[31m bytes" k=v
 // TestLogFlood: the excess is dropped and reported.
 func TestLogFlood(t *testing.T) {
 	var out bytes.Buffer
-	opts := &wire.ClientOptions{Logger: slog.New(slog.NewTextHandler(&out, nil)), Limits: wire.Limits{LogLines: 10}}
+	opts := &caller.Options{Logger: slog.New(slog.NewTextHandler(&out, nil)), Limits: caller.Limits{LogLines: 10}}
 	c := serve(t, strategy(func(ctx context.Context, req *core.Request, env registry.Env) (*core.Result, error) {
 		for i := range 100 {
 			env.Logger.WarnContext(ctx, "long", "i", i, "x", strings.Repeat("x", 20_000))
@@ -333,7 +334,7 @@ func TestConfigure(t *testing.T) {
 			return &named{name: c.Name, life: ctx, note: note, begun: begun, goOn: goOn}, nil
 		})
 	srv := wire.NewServer(s, nil)
-	c := wire.NewClient(connect(t, srv.Register), nil)
+	c := caller.NewClient(connect(t, srv.Register), nil)
 	ctx := t.Context()
 	req := coretest.HalfRequest(chat(2))
 	if err := c.Configure(ctx, raw(`{"name": "slow"}`)); err != nil {

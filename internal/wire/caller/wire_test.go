@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/registry"
 )
@@ -48,10 +49,10 @@ func connect(tb testing.TB, register func(grpc.ServiceRegistrar)) *grpc.ClientCo
 }
 
 // serve returns a client of s, configured.
-func serve(tb testing.TB, s registry.Strategy, opts *wire.ClientOptions) *wire.Client {
+func serve(tb testing.TB, s registry.Strategy, opts *caller.Options) *caller.Client {
 	tb.Helper()
 	srv := wire.NewServer(s, nil)
-	c := wire.NewClient(connect(tb, srv.Register), opts)
+	c := caller.NewClient(connect(tb, srv.Register), opts)
 	tb.Cleanup(func() {
 		if err := srv.Close(context.Background()); err != nil {
 			tb.Error(err)
@@ -97,9 +98,9 @@ func (p *peer) Condense(stream grpc.BidiStreamingServer[condensepb.CondenseReque
 	return p.condense(stream)
 }
 
-func (p *peer) client(tb testing.TB, opts *wire.ClientOptions) *wire.Client {
+func (p *peer) client(tb testing.TB, opts *caller.Options) *caller.Client {
 	tb.Helper()
-	return wire.NewClient(connect(tb, func(r grpc.ServiceRegistrar) { condensepb.RegisterProviderServiceServer(r, p) }), opts)
+	return caller.NewClient(connect(tb, func(r grpc.ServiceRegistrar) { condensepb.RegisterProviderServiceServer(r, p) }), opts)
 }
 
 // chat returns a conversation of n messages of two parts each.

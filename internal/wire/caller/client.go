@@ -1,4 +1,4 @@
-package wire
+package caller
 
 import (
 	"cmp"
@@ -15,14 +15,14 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
-	"github.com/condensehq/condense/internal/wire/byhand"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/condensepb"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
 
-// ClientOptions adjust a [Client]. A nil pointer and the zero value of every field mean the defaults.
-type ClientOptions struct {
+// Options adjust a [Client]. A nil pointer and the zero value of every field mean the defaults.
+type Options struct {
 	Host     string                          // name and version of the host, for the plugin's logs
 	Logger   *slog.Logger                    // for the plugin's log during a call; default: discard
 	Progress func(context.Context, Progress) // receives the plugin's progress, in the goroutine of the call
@@ -51,7 +51,7 @@ type Progress struct {
 // concurrent use. It neither starts nor closes anything.
 type Client struct {
 	rpc  condensepb.ProviderServiceClient
-	opts ClientOptions
+	opts Options
 
 	abilities atomic.Uint32 // of the last description
 	estimates atomic.Bool   // with the last settings
@@ -63,7 +63,7 @@ var _ core.CostEstimator = (*Client)(nil)
 func (c *Client) Abilities() core.Abilities { return core.Abilities(c.abilities.Load()) }
 
 // NewClient returns a client of the plugin at the other end of conn.
-func NewClient(conn grpc.ClientConnInterface, opts *ClientOptions) *Client {
+func NewClient(conn grpc.ClientConnInterface, opts *Options) *Client {
 	c := &Client{rpc: condensepb.NewProviderServiceClient(conn)}
 	if opts != nil {
 		c.opts = *opts
@@ -87,7 +87,7 @@ type Description struct {
 // Describe asks the plugin for its description. It need not be configured. Later calls of Condense may do only what the description
 // declares.
 func (c *Client) Describe(ctx context.Context) (*Description, error) {
-	res, err := c.rpc.Describe(ctx, &condensepb.DescribeRequest{Host: c.opts.Host}, callOptions...)
+	res, err := c.rpc.Describe(ctx, &condensepb.DescribeRequest{Host: c.opts.Host}, wire.CallOptions...)
 	if err != nil {
 		return nil, fmt.Errorf("describe: %w", fromStatus(ctx, err))
 	}
@@ -132,13 +132,10 @@ func each(texts []string, f func(string) string) []string {
 
 // A SettingsError lists the problems that a plugin reports about its settings.
 type SettingsError struct {
-	Problems []Problem // at least one
+	Problems []wire.Problem // at least one
 	// About is the description that the plugin gave of itself before; nil if it was not asked.
 	About *Description
 }
-
-// A Problem is a problem of a setting.
-type Problem = byhand.Problem
 
 // Error lists the problems, one a line, each with its key.
 func (e *SettingsError) Error() string {
@@ -156,7 +153,7 @@ func (e *SettingsError) Error() string {
 // repeated: running calls keep the settings that they began with. If the plugin refuses the
 // settings, the previous ones stay in force and the error is a [*SettingsError].
 func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error {
-	res, err := c.rpc.Configure(ctx, &condensepb.ConfigureRequest{Settings: settings}, callOptions...)
+	res, err := c.rpc.Configure(ctx, &condensepb.ConfigureRequest{Settings: settings}, wire.CallOptions...)
 	if err != nil {
 		return fmt.Errorf("configure: %w", fromStatus(ctx, err))
 	}
@@ -164,17 +161,14 @@ func (c *Client) Configure(ctx context.Context, settings json.RawMessage) error 
 		c.estimates.Store(res.GetEstimates())
 		return nil
 	}
-	return &SettingsError{Problems: problems(res, printable)}
-}
-
-// problems returns the problems in an answer, with texts as clean makes them.
-func problems(res *condensepb.ConfigureResponse, clean func(string) string) []Problem {
-	var all []Problem
-	for _, p := range res.GetProblems() {
-		all = append(all, Problem{Key: clean(p.GetKey()), Message: clean(p.GetMessage())})
-	}
-	return all
+	return &SettingsError{Problems: wire.Problems(res, printable)}
 }
 
 // printable removes control characters from a plugin's text, which could act on a terminal or forge lines of a log.
 func printable(s string) string { return plain.Strip(s, "\n\t") }
+
+// DescribedSettings returns the settings of an encoded DescribeResponse.
+func DescribedSettings(data []byte) ([]registry.Setting, error) {
+	res, err := wire.Described(data)
+	return fromSettings(res.GetSettings(), nestedSettings), err
+}

@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/testkit/misbehaving"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 // TestMisbehavingProvider: what a chain makes of a provider that does something wrong does not depend on
@@ -34,7 +35,7 @@ func TestMisbehavingProvider(t *testing.T) {
 				want, named = core.OutcomeFailed, "usage is"
 			}
 			srv := wire.NewServer(provided(m.Provider).Only(core.AbilitiesOf(m.Provider)), nil)
-			c := wire.NewClient(connect(t, srv.Register), nil)
+			c := caller.NewClient(connect(t, srv.Register), nil)
 			if _, err := c.Describe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +78,7 @@ func TestHangs(t *testing.T) {
 		"does not":          misbehaving.HangsForever(release),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := wire.NewClient(connect(t, wire.NewServer(provided(p), nil).Register), nil)
+			c := caller.NewClient(connect(t, wire.NewServer(provided(p), nil).Register), nil)
 			if err := c.Configure(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}

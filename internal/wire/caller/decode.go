@@ -1,7 +1,8 @@
-package wire
+package caller
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/condensepb"
+	"github.com/condensehq/condense/model"
 )
 
 func toStart(req *core.Request) *condensepb.Start {
@@ -46,13 +49,6 @@ func toPrice(p core.Price) *condensepb.Price {
 	return &condensepb.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 }
 
-func toUsage(u core.Usage) *condensepb.Usage {
-	return &condensepb.Usage{
-		Calls: int64(u.Calls), InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens),
-		CachedTokens: int64(u.CachedTokens), Usd: u.USD, Unpriced: int64(u.Unpriced),
-	}
-}
-
 func fromUsage(u *condensepb.Usage) core.Usage {
 	return core.Usage{
 		Calls: int(u.GetCalls()), InputTokens: int(u.GetInputTokens()), OutputTokens: int(u.GetOutputTokens()),
@@ -62,7 +58,6 @@ func fromUsage(u *condensepb.Usage) core.Usage {
 
 // Limits for the steps of an answer, which users read; the rest is dropped.
 const (
-	maxSteps     = 1000
 	maxStepKinds = 32      // kinds of content of a step
 	maxStepName  = 100     // bytes of a name or a kind
 	maxStepNote  = 1 << 10 // bytes
@@ -73,7 +68,7 @@ const (
 // as none.
 func fromSteps(steps []*condensepb.Step) []core.Step {
 	var out []core.Step
-	for _, p := range steps[:min(len(steps), maxSteps)] {
+	for _, p := range steps[:min(len(steps), wire.MaxSteps)] {
 		s := core.Step{
 			Name: line(p.GetName(), maxStepName), Looked: int(p.GetLooked()), Changed: int(p.GetChanged()),
 			TokensBefore: int(p.GetTokensBefore()), TokensAfter: int(p.GetTokensAfter()), Note: line(string(p.GetNote()), maxStepNote),
@@ -105,4 +100,14 @@ func fromParts(parts []*condensepb.Part) ([]core.Part, error) {
 		return nil, err
 	}
 	return byhand.DecodeParts(data)
+}
+
+func toModels(models iter.Seq2[string, model.Info]) []*condensepb.LentModel {
+	var out []*condensepb.LentModel
+	for name, m := range models {
+		out = append(out, &condensepb.LentModel{
+			Name: byhand.Valid(name), Window: int64(m.Window), MaxOutput: int64(m.MaxOutput), Images: m.Images, Price: toPrice(m.Price),
+		})
+	}
+	return out
 }

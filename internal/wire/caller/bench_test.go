@@ -1,4 +1,4 @@
-package wire_test
+package caller_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/wire"
+	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -52,14 +53,14 @@ func planner() registry.Strategy {
 }
 
 // overSocket serves s on a unix socket and returns its client.
-func overSocket(tb testing.TB, s registry.Strategy) *wire.Client {
+func overSocket(tb testing.TB, s registry.Strategy) *caller.Client {
 	tb.Helper()
 	listener := listen(tb)
 	server := wire.NewServerTransport()
 	wire.NewServer(s, nil).Register(server)
 	go func() { _ = server.Serve(listener) }()
 	conn, err := grpc.NewClient("unix:"+listener.Addr().String(),
-		append(wire.DialTuning(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		append(caller.DialTuning(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func overSocket(tb testing.TB, s registry.Strategy) *wire.Client {
 		_ = conn.Close()
 		server.Stop()
 	})
-	c := wire.NewClient(conn, nil)
+	c := caller.NewClient(conn, nil)
 	if err := c.Configure(tb.Context(), json.RawMessage(`{}`)); err != nil {
 		tb.Fatal(err)
 	}
