@@ -151,7 +151,26 @@ type Exchange struct {
 }
 
 // A Truth counts what the view of an epoch says that is not so, and what it no longer says, held against the history that it stands for.
-type Truth = epoch.Truth
+type Truth struct {
+	// Sentences of the user in the history, and those that the view does not have verbatim, white space aside.
+	Sentences     int `json:"sentences"`
+	SentencesGone int `json:"sentences_gone"`
+	// Claims are lines that the view gives as the user's; WrongAuthor those that somebody else wrote.
+	Claims      int `json:"claims"`
+	WrongAuthor int `json:"wrong_author"`
+	// Lines are lines of files in the view; Superseded those that an edit or a newer read replaced, without the newer text.
+	Lines      int `json:"lines"`
+	Superseded int `json:"superseded"`
+	// Outcomes are identifiers of what calls started or created, while their end was not seen; OutcomesLost those not in the view.
+	Outcomes     int `json:"outcomes"`
+	OutcomesLost int `json:"outcomes_lost"`
+}
+
+// String returns the four numbers in the order of the fields; a dash for nil, which is not measured.
+func (t *Truth) String() string { return (*epoch.Truth)(t).String() }
+
+// Faults says each in words, if there are any; nothing for nil.
+func (t *Truth) Faults() []string { return (*epoch.Truth)(t).Faults() }
 
 // measure adds v to a metric. Attribute values must never come from a request, except model names from the table or
 // the configuration.

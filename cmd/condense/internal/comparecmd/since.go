@@ -19,7 +19,8 @@ func (c *comparison) names(strategies []lab.Strategy) bool {
 
 // against prints the differences from the reference in --against, and returns an error if a condition is broken.
 func against(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) error {
-	broken := slices.Concat(plain.Each(plain.Only(conditions, lab.Condition.OfFailures), func(c lab.Condition) []string { return c.Failing(r) })...)
+	broken := slices.Concat(plain.Each(plain.Only(conditions, lab.Condition.OfFailures),
+		func(c lab.Condition) []string { return c.Failing(r) })...)
 	worse, err := differences(a, c, r, old, conditions)
 	if broken = append(broken, worse...); len(broken) > 0 {
 		err = errors.Join(err, errors.New("not accepted: "+strings.Join(broken, "; ")))
