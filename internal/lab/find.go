@@ -24,7 +24,6 @@ type Item struct {
 	Canaries string
 	Evidence bool
 	Open     func() (io.ReadCloser, error)
-	salt     string // of IDs as in use; empty leaves them
 }
 
 // file returns the item of a file.

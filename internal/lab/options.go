@@ -16,6 +16,7 @@ import (
 
 // Options adjust [Run]. A nil pointer and the zero value of every field mean the defaults. Package compare documents the first fields.
 type Options struct {
+	InUse        bool // messages and calls get IDs as in use
 	Budgets      []Budget
 	Modes        []string
 	Encoding     string

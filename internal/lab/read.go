@@ -94,18 +94,10 @@ func (it Item) Read(c core.Counter) (*score.Session, error) {
 		return nil, err
 	}
 	s, err := ReadSession(f, it.Name, c)
-	if err == nil && it.salt != "" {
-		rename(s.Messages, it.salt)
-	}
 	return s, errors.Join(err, f.Close())
 }
 
-// InUse returns the item with IDs of messages and calls as they are in use: they do not say that the session is a recorded one.
-func (it Item) InUse(salt string) Item {
-	it.salt = salt + it.Name
-	return it
-}
-
+// rename gives messages and calls IDs as they have in use, which do not say that the session is a recorded one.
 func rename(messages []core.Message, salt string) {
 	id := func(was string) string { return core.Handle(core.Text(salt + was)) }
 	for i := range messages {
@@ -133,7 +125,8 @@ func Joined(items []Item, least int, c core.Counter) *score.Session {
 			continue
 		}
 		had[it.Name] = true
-		if s, err := it.InUse("joined").Read(c); err == nil { // whoever measures them says which cannot be read
+		if s, err := it.Read(c); err == nil { // whoever measures them says which cannot be read
+			rename(s.Messages, it.Name)
 			all.Messages, all.Origins = append(all.Messages, s.Messages...), append(all.Origins, s.Origins...)
 		}
 	}

@@ -231,6 +231,9 @@ func (r *runner) read(it Item) (*score.Session, *tokens.Counter, error) {
 	counter := tokens.NewCounter(r.encoding)
 	s, err := it.Read(counter)
 	if err == nil {
+		if r.opts.InUse {
+			rename(s.Messages, it.Name)
+		}
 		s.Mode = modeBy(r.opts.ModeOf, it.Name, s)
 		if len(r.opts.Peers) > 0 {
 			dropReasoning(s, counter)

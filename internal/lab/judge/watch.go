@@ -17,7 +17,6 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
@@ -48,7 +47,7 @@ func shortens() []rival {
 const callTimeout = 20 * time.Second
 
 // Options shorten recorded sessions to a quarter.
-var Options = lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1}
+var Options = lab.Options{Budgets: []lab.Budget{{Share: 25}}, Seed: 1, InUse: true}
 
 // Strategies returns the plugin and the built-in strategies, and those of them that readers are asked about. With a rest, these are the
 // plugin before the rest, by itself, and the rest alone.
@@ -209,7 +208,6 @@ func (c *Card) Run(ctx context.Context, w *Watch, items []lab.Item, list []lab.S
 	}
 	c.ingest = w.Ingest
 	c.conform(report)
-	items = plain.Each(items, func(it lab.Item) lab.Item { return it.InUse("") })
 	if !w.Ingest {
 		if err := w.grow(ctx, items, list[1].Chain[:1]); err != nil {
 			return err
