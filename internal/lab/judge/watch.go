@@ -17,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
