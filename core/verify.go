@@ -198,11 +198,9 @@ func (v *verifier) first() {
 	if firstRole(v.req.Messages) != RoleUser {
 		return
 	}
-	switch is := firstRole(v.out); is {
-	case RoleUser:
-	case RoleSystem:
+	if is := firstRole(v.out); is == RoleSystem {
 		v.fault(ruleFirst, "", "only system messages are left")
-	default:
+	} else if is != RoleUser {
 		v.fault(ruleFirst, "", "the first message is now from %s", is)
 	}
 }

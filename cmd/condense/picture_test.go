@@ -72,13 +72,17 @@ func TestPicture(t *testing.T) {
 	var sum [2]int
 	const widest = 120
 	for i, row := range []struct{ name, kinds string }{
-		{"tool results", "tool_result"}, {"tool calls", "tool_call"}, {"assistant", "assistant"}, {"you, injected", "user injected"},
-		{"quotes, index", "summary"}, {"all", ""},
+		{"tool results", "tool_result"},
+		{"tool calls", "tool_call"},
+		{"assistant", "assistant"},
+		{"you, injected", "user injected"},
+		{"quotes, index", "summary"},
+		{"all", ""},
 	} {
 		before, after, y := r.Tokens.Before, r.Tokens.After, 110+23*i
 		if row.kinds != "" {
 			before, after = 0, 0
-			for _, kind := range strings.Fields(row.kinds) {
+			for _, kind := range strings.FieldsSeq(row.kinds) {
 				before, after = before+r.Tokens.ByKind[kind].Before, after+r.Tokens.ByKind[kind].After
 			}
 			sum[0], sum[1] = sum[0]+before, sum[1]+after

@@ -210,7 +210,7 @@ func acquire(path string) (*Lock, error) {
 	l := &Lock{flock.New(file, flock.SetFlag(flag))}
 	ok, err := l.flock.TryLock()
 	switch {
-	case separateLock && errors.Is(err, sharingViolation):
+	case separateLock && errors.Is(err, errSharing):
 		return nil, ErrInUse // its holder is just removing it
 	case err != nil && errors.As(err, new(*os.PathError)):
 		return nil, err
@@ -223,8 +223,8 @@ func acquire(path string) (*Lock, error) {
 }
 
 const (
-	separateLock     = runtime.GOOS == "windows"
-	sharingViolation = syscall.Errno(32) // Windows' ERROR_SHARING_VIOLATION
+	separateLock = runtime.GOOS == "windows"
+	errSharing   = syscall.Errno(32) // Windows' ERROR_SHARING_VIOLATION
 )
 
 // Release releases the lock.

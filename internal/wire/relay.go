@@ -238,6 +238,7 @@ func (g *GuestCall) Ask(ctx context.Context, name string, data []byte) ([]byte, 
 	return g.call.ask(ctx, num, data)
 }
 
+// Described decodes a DescribeResponse.
 func Described(data []byte) (*condensepb.DescribeResponse, error) {
 	res := &condensepb.DescribeResponse{}
 	if err := Unmarshal(data, res); err != nil {

@@ -257,6 +257,7 @@ func appendFields(fields []*condensepb.LogField, prefix string, a slog.Attr) []*
 // Levels are the levels at which a plugin may log; another is info, which is zero.
 var Levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
+// LevelName returns the name of a level in [Levels].
 func LevelName(l slog.Level) string {
 	switch {
 	case l >= slog.LevelError:

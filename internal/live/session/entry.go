@@ -158,9 +158,12 @@ func (c *Lease) SwapCounted(now Counted) (was Counted) {
 	return was
 }
 
-// Describe sets the description to store with the lineage.
+// Describe sets the description to store with the lineage. What it has earned meanwhile stays.
 func (c *Lease) Describe(a About) {
 	defer c.lock()()
+	if c.about != nil {
+		a.Saved = c.about.Saved
+	}
 	c.about = &a
 }
 

@@ -183,10 +183,10 @@ type About struct {
 type Words []byte
 
 // each calls f with the place of each part of a text.
-func (w Words) each(text string, f func(at uint32, bit byte)) {
+func (w Words) each(text []byte, f func(at uint32, bit byte)) {
 	const long, prime = 4, 2654435761
 	part, n := uint32(0), 0
-	for _, c := range []byte(text) {
+	for _, c := range text {
 		if letter := c | ' '; (c < '0' || c > '9') && (letter < 'a' || letter > 'z') {
 			n = 0
 			continue
@@ -198,14 +198,14 @@ func (w Words) each(text string, f func(at uint32, bit byte)) {
 	}
 }
 
-// Add adds the words of a text.
-func (w Words) Add(text string) { w.each(text, func(at uint32, bit byte) { w[at] |= bit }) }
+// Add adds the words of a text, or of its JSON.
+func (w Words) Add(text []byte) { w.each(text, func(at uint32, bit byte) { w[at] |= bit }) }
 
 // MayHave reports whether a text may be part of those that were added.
 func (w Words) MayHave(text string) bool {
 	has := true
 	if len(w) > 0 {
-		w.each(text, func(at uint32, bit byte) { has = has && w[at]&bit != 0 })
+		w.each([]byte(text), func(at uint32, bit byte) { has = has && w[at]&bit != 0 })
 	}
 	return has
 }
