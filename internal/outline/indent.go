@@ -87,7 +87,7 @@ func scanIndented(split func(string) []logical, read func(string) (head, bool), 
 		}
 		closeTo(0, prev)
 		// A literal that is never closed includes the last line break.
-		lines := countLines(src)
+		lines := 1 + strings.Count(strings.TrimSuffix(src, "\n"), "\n")
 		for i := range defs {
 			d := &defs[i]
 			d.End = min(d.End, lines)
