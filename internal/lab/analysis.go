@@ -97,7 +97,7 @@ func (a *analysis) line(s *StrategyInfo, rows []*Row) Line {
 	l.Unfit = s.Apart || a.unfit[fitness{rows[0].Budget, s.Name}]
 	for i := range a.Measures {
 		name := a.Measures[i].Name
-		if e, ok := a.estimate(rows, valueOf(name)); ok {
+		if e, ok := a.estimate(rows, func(r *Row) (v float64, ok bool) { v, ok = r.Values[name]; return v, ok }); ok {
 			e.Runs = spread(rows, name)
 			l.Values[name] = e
 		}
@@ -147,14 +147,6 @@ func meansBySession(rows []*Row, value func(*Row) (float64, bool)) (means []floa
 		flush(rows[len(rows)-1].Session)
 	}
 	return means, sessions
-}
-
-// valueOf returns a function that gives the value of a measure in a row.
-func valueOf(measure string) func(*Row) (float64, bool) {
-	return func(r *Row) (float64, bool) {
-		v, ok := r.Values[measure]
-		return v, ok
-	}
 }
 
 // A Warning is something that a reader should know before trusting a number.

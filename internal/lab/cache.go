@@ -35,15 +35,14 @@ func (c *cache) get(key string, v any) bool {
 
 func (c *cache) put(key string, v any) error {
 	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("cache: %w", err)
-	}
 	name := c.path(key)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("cache: %w", err)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(name), 0o700)
 	}
-	// Not atomic: a file that is cut short is not valid JSON, and get ignores it.
-	if err := os.WriteFile(name, data, 0o600); err != nil {
+	if err == nil {
+		err = os.WriteFile(name, data, 0o600) // Not atomic: a file that is cut short is not valid JSON, and get ignores it.
+	}
+	if err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -194,24 +193,19 @@ func count(sum []Canary, messages []core.Message, planted []canary.Canary, said 
 	}
 }
 
+type canaryPlace struct{ strategy, budget, session string }
+
 // canaryLines returns the means over sessions.
 func (a *analysis) canaryLines() []CanaryLine {
-	type place struct{ strategy, budget string }
-	bySession := map[place]map[string]map[canary.Type][]*Canary{}
+	of := map[canaryPlace][]*Canary{}
 	var budgets []string
 	for i := range a.Canaries {
 		c := &a.Canaries[i]
 		if !slices.Contains(budgets, c.Budget) {
 			budgets = append(budgets, c.Budget)
 		}
-		k := place{c.Strategy, c.Budget}
-		if bySession[k] == nil {
-			bySession[k] = map[string]map[canary.Type][]*Canary{}
-		}
-		if bySession[k][c.Session] == nil {
-			bySession[k][c.Session] = map[canary.Type][]*Canary{}
-		}
-		bySession[k][c.Session][c.Type] = append(bySession[k][c.Session][c.Type], c)
+		k := canaryPlace{c.Strategy, c.Budget, c.Session}
+		of[k] = append(of[k], c)
 	}
 	slices.SortFunc(budgets, func(x, y string) int { return cmp.Or(len(x)-len(y), strings.Compare(x, y)) }) // as numbers
 	var out []CanaryLine
@@ -219,7 +213,7 @@ func (a *analysis) canaryLines() []CanaryLine {
 		for _, s := range a.compared() {
 			for _, t := range append([]canary.Type{canaryAll}, canary.Types...) {
 				l := CanaryLine{Strategy: s, Budget: b, Type: t}
-				a.canaryLine(&l, bySession[place{s, b}])
+				a.canaryLine(&l, of)
 				if len(l.Kept) > 0 || l.Failed > 0 {
 					out = append(out, l)
 				}
@@ -230,36 +224,33 @@ func (a *analysis) canaryLines() []CanaryLine {
 }
 
 // canaryLine fills in the shares of l.
-func (a *analysis) canaryLine(l *CanaryLine, sessions map[string]map[canary.Type][]*Canary) {
+func (a *analysis) canaryLine(l *CanaryLine, of map[canaryPlace][]*Canary) {
 	var kept []repeatedly
 	var stale, misled repeatedly
 	for i := range a.Sessions {
 		name := a.Sessions[i].Name
 		byRun := map[int][]*Canary{}
-		for _, t := range canary.Types {
-			if t == l.Type || l.Type == canaryAll && slices.Index(canary.Types, t) < canary.Said {
-				for _, c := range sessions[name][t] {
-					byRun[c.Run] = append(byRun[c.Run], c)
-					l.Failed += c.Failed
-				}
+		for _, c := range of[canaryPlace{l.Strategy, l.Budget, name}] {
+			if c.Type == l.Type || l.Type == canaryAll && slices.Index(canary.Types, c.Type) < canary.Said {
+				byRun[c.Run] = append(byRun[c.Run], c)
+				l.Failed += c.Failed
 			}
 		}
 		for _, run := range slices.Sorted(maps.Keys(byRun)) {
-			n, old, wrong := 0, 0, 0
-			for round := 0; ; round++ {
-				planted, left, more := 0, 0, false
-				n2, old2, wrong2 := 0, 0, 0
+			n, old, wrong := 0, 0, 0 // of the last round
+			rounds := 0
+			for _, c := range byRun[run] {
+				rounds = max(rounds, len(c.Planted))
+			}
+			for round := range rounds {
+				planted, left := 0, 0
+				n, old, wrong = 0, 0, 0
 				for _, c := range byRun[run] {
 					if round < len(c.Planted) {
-						more = true
 						planted, left = planted+c.Planted[round], left+c.Kept[round]
-						n2, old2, wrong2 = n2+c.Updated[round], old2+c.Stale[round], wrong2+c.Misled[round]
+						n, old, wrong = n+c.Updated[round], old+c.Stale[round], wrong+c.Misled[round]
 					}
 				}
-				if !more {
-					break
-				}
-				n, old, wrong = n2, old2, wrong2
 				if planted == 0 {
 					continue
 				}
@@ -322,12 +313,4 @@ func (w *sessionWork) priceCanaries(ctx context.Context, name string, p *Plan, s
 		}
 	}
 	return n, nil
-}
-
-// tooShort returns why a session has no canaries; empty if it has.
-func tooShort(canaries []Canary) string {
-	if len(canaries) > 0 {
-		return ""
-	}
-	return fmt.Sprintf("too short for canaries: it needs more than %d tokens", canaryWindow)
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -194,8 +195,8 @@ func (r *runner) session(ctx context.Context, it Item) (outcomeOf, error) {
 	w := &sessionWork{run: r, session: s, counter: counter, hash: out.info.Hash}
 	if w.set = canary.Set(it.Canaries); w.set != "" {
 		out.info.Hash, out.info.Said = string(w.set)+":"+out.info.Hash, string(w.set)+":"+out.info.Said
-		if out.planted, err = w.canaries(ctx, it.Name); err == nil {
-			out.skipped = tooShort(out.planted)
+		if out.planted, err = w.canaries(ctx, it.Name); err == nil && len(out.planted) == 0 {
+			out.skipped = fmt.Sprintf("too short for canaries: it needs more than %d tokens", canaryWindow)
 		}
 		return out, err
 	}

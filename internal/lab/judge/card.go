@@ -1,5 +1,5 @@
-// Package judge says whether a plugin is any good. A [Watch] is the plugin with a record of its calls, [Card.Run] examines it and measures it
-// on recorded sessions, the [Card] has the results and the verdict, and [Floors] are what a user demands of a card.
+// Package judge says whether a plugin is any good. A [Watch] is the plugin with a record of its calls, [Card.Run] examines it and measures
+// it on recorded sessions, the [Card] has the results and the verdict, and [Floors] are what a user demands of a card.
 //
 // An [Examination] is the result of the conformance suite alone.
 package judge
@@ -174,7 +174,7 @@ func (c *Card) watched(w *Watch) {
 }
 
 // rivals are the strategies that it is compared with.
-func (c *Card) rivals() (names []string) {
+func (c *Card) rivals() []string {
 	if c.Before != "" {
 		return []string{c.Before}
 	}
@@ -182,8 +182,7 @@ func (c *Card) rivals() (names []string) {
 	if c.ingest {
 		against = shortens()
 	}
-	names = append(names, plain.Each(against, func(b rival) string { return b.name })...)
-	return names
+	return plain.Each(against, func(b rival) string { return b.name })
 }
 
 // measured adds the laboratory's results.
@@ -261,12 +260,6 @@ var forging = []string{
 
 // minOwn is the least share of the saving for which a plugin counts as doing something.
 const minOwn = 0.05
-
-// conclude gives the verdict.
-func (c *Card) conclude(w *Watch) {
-	c.Verdict, c.Why = c.verdict(w)
-	c.Passed = c.Verdict == verdictWorks
-}
 
 func (c *Card) verdict(w *Watch) (verdict, why string) {
 	r := &c.Recorded

@@ -88,8 +88,8 @@ var untrue = map[string]string{
 	"made": "gone, the name of something started or created",
 }
 
-// Tell adds the facts to which views of the plugin are not true. Lost words of the user are findings if it promises to keep them. A case
-// that it declines tells nothing.
+// Tell adds the facts to which views of the plugin are not true. Lost words of the user are findings if it promises to keep them. A
+// case that it declines tells nothing.
 func (l *Examination) Tell(ctx context.Context, plugin core.CondensationProvider) (all []Finding) {
 	for _, t := range coretest.Truths() {
 		res, err := plugin.Condense(ctx, coretest.HalfRequest(t.Messages))
@@ -156,13 +156,16 @@ func Findings(r *coretest.Report) []Finding {
 				all = append(all, f)
 			}
 		}
-		for _, failure := range failures(v.Err) {
-			deeper := Faults(failure.Err)
-			for _, f := range deeper {
+		deeper := func(err error) bool { // what a plugin's SDK or the host says
+			all := Faults(err)
+			for _, f := range all {
 				add(f.Rule, f.Text)
 			}
+			return len(all) > 0
+		}
+		for _, failure := range failures(v.Err) {
 			switch {
-			case len(deeper) > 0:
+			case deeper(failure.Err):
 			case plugins.Broken(failure.Err):
 				add("return", strings.TrimPrefix(failure.Err.Error(), "declined: "))
 			default:
@@ -172,11 +175,7 @@ func Findings(r *coretest.Report) []Finding {
 		if v.Declined == nil || v.Err != nil {
 			continue
 		}
-		deeper := Faults(v.Declined)
-		for _, f := range deeper {
-			add(f.Rule, f.Text)
-		}
-		if len(deeper) == 0 && plugins.Broken(v.Declined) {
+		if !deeper(v.Declined) && plugins.Broken(v.Declined) {
 			add("return", v.Declined.Error())
 		}
 	}

@@ -49,9 +49,8 @@ func (c *Card) Lines() []Line {
 		{"sizes", fmt.Sprintf("conversations of %d to %d messages, median %d; it changes those of %d and more; --sessions judges it on others", r.Messages[0], r.Messages[2], r.Messages[1], r.From)},
 	}...)
 	if r := c.Readers; r != nil {
-		var shares []string
 		_, rows := r.Table(r.Budgets[0])
-		shares = append(shares, plain.Each(rows, func(row []any) string { return fmt.Sprintf("%s %s", row[0], row[2]) })...)
+		shares := plain.Each(rows, func(row []any) string { return fmt.Sprintf("%s %s", row[0], row[2]) })
 		lines = append(lines, Line{"readers", fmt.Sprintf("%s to a quarter, asked and graded by %s, read by %s, %s; answered: %s",
 			size.Plural(r.Sessions, "session"), r.Author, r.Reader, c.Spent, strings.Join(shares, "; "))})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -75,10 +74,8 @@ func (w *Watch) Strategies(ctx context.Context, all *registry.Registry) (list, a
 			{Name: itself, Provider: p, Timeout: callTimeout}, {Name: last, Provider: truncation},
 		}}
 	}
-	list = []lab.Strategy{
-		chained(inChain, w.subject(w)),
-		{Name: byItself, Chain: []core.NamedProvider{{Name: itself, Provider: w.subject(w), Timeout: callTimeout}}},
-	}
+	with := chained(inChain, w.subject(w))
+	list = []lab.Strategy{with, {Name: byItself, Chain: with.Chain[:1:1]}}
 	against := rivals
 	if w.Ingest {
 		against = shortens()
@@ -124,13 +121,13 @@ type Watch struct {
 	mu       sync.Mutex
 	calls    []call
 	failed   int
-	peak     int64 // bytes of memory, of any of its processes
-	recorded bool  // the conformance suite is over
-	asked    int   // requests to models
-	mute     map[*core.Request]int
-	when     string  // that calls are made
-	forgot   string  // how it forgets while a conversation grows
-	own      float64 // the most that it saved then, as a share
+	peak     int64           // bytes of memory, of any of its processes
+	recorded bool            // the conformance suite is over
+	asked    int             // requests to models
+	mute     []*core.Request // of requests to models that failed
+	when     string          // that calls are made
+	forgot   string          // how it forgets while a conversation grows
+	own      float64         // the most that it saved then, as a share
 }
 
 // Model returns the model for the plugin's requests in a call, whatever it asks for.
@@ -158,10 +155,7 @@ func (h heard) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, er
 	defer h.w.mu.Unlock()
 	h.w.asked++
 	if err != nil && ctx.Err() == nil {
-		if h.w.mute == nil {
-			h.w.mute = map[*core.Request]int{}
-		}
-		h.w.mute[h.req]++
+		h.w.mute = append(h.w.mute, h.req)
 	}
 	return answer, err
 }
@@ -169,17 +163,13 @@ func (h heard) Generate(ctx context.Context, p *model.Prompt) (*model.Answer, er
 // models says who answered what the plugin asked; empty if it asked nothing.
 func (w *Watch) models() string {
 	const standIn = "a stand-in that selects sentences"
-	failed := 0
-	for _, n := range w.mute {
-		failed += n
-	}
 	text := "answered by " + standIn + ", no language model: --model NAME asks one"
 	if w.asked == 0 {
 		return ""
 	} else if w.Answers != nil {
 		text = fmt.Sprintf("answered by %s, in the conformance suite by %s", w.Answers.Info().Name, standIn)
 	}
-	if failed > 0 {
+	if failed := len(w.mute); failed > 0 {
 		text += fmt.Sprintf("; it failed in %d of %d requests, which does not count against the plugin", failed, w.asked)
 	}
 	return text
@@ -226,7 +216,8 @@ func (c *Card) Run(ctx context.Context, w *Watch, items []lab.Item, list []lab.S
 	}
 	c.watched(w)
 	c.measured(measured)
-	c.conclude(w)
+	c.Verdict, c.Why = c.verdict(w)
+	c.Passed = c.Verdict == verdictWorks
 	return nil
 }
 
@@ -267,7 +258,7 @@ func (w *Watch) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	peak := w.Plugin.PeakMemory()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c.excused = w.mute[req] > 0 && !plugins.Broken(err)
+	c.excused = slices.Contains(w.mute, req) && !plugins.Broken(err)
 	if c.broke() {
 		w.failed++
 	}
@@ -303,12 +294,9 @@ func (c *call) broke() bool {
 
 // foreign returns the fault of a result that begins a text with the line of another provider: only the host writes it.
 func foreign(req *core.Request, res *core.Result) []Finding {
-	known := map[string]bool{core.Frame(itself): true}
-	for line := range signatures(req.Messages) {
-		known[line] = true
-	}
-	for line := range signatures(res.Messages) {
-		if !known[line] {
+	known := append(signatures(req.Messages), core.Frame(itself))
+	for _, line := range signatures(res.Messages) {
+		if !slices.Contains(known, line) {
 			return []Finding{NewFinding("new-role", fmt.Sprintf("new-role: a text is signed %q, which only the host writes", line), "", "")}
 		}
 	}
@@ -316,23 +304,22 @@ func foreign(req *core.Request, res *core.Result) []Finding {
 }
 
 // signatures returns the lines of providers that texts begin with.
-func signatures(messages []core.Message) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range messages {
-			for _, p := range messages[i].Parts {
-				parts := []core.Part{p}
-				if r, ok := p.(core.ToolResult); ok {
-					parts = r.Content
-				}
-				for _, p := range parts {
-					t, _ := p.(core.Text)
-					if rest, ok := core.CutFrame(string(t)); ok && !yield(strings.TrimSpace(string(t[:len(t)-len(rest)]))) {
-						return
-					}
-				}
+func signatures(messages []core.Message) (lines []string) {
+	for i := range messages {
+		parts := messages[i].Parts
+		for _, p := range parts {
+			if r, ok := p.(core.ToolResult); ok {
+				parts = append(slices.Clip(parts), r.Content...)
+			}
+		}
+		for _, p := range parts {
+			t, _ := p.(core.Text)
+			if rest, ok := core.CutFrame(string(t)); ok {
+				lines = append(lines, strings.TrimSpace(string(t[:len(t)-len(rest)])))
 			}
 		}
 	}
+	return lines
 }
 
 // maxMarker is the most tokens of a message that only says that others are hidden.

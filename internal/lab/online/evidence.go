@@ -114,7 +114,7 @@ func observed(all []*Evidence, is bool) []*Evidence {
 
 func sum(all []*Evidence) []Mode {
 	sums := map[string]*Mode{"": {}}
-	predicted, paid := map[string]int{}, map[string]int{}
+	predicted := map[string]int{}
 	for _, c := range all {
 		in := map[string]bool{}
 		for _, e := range c.Epochs {
@@ -136,10 +136,6 @@ func sum(all []*Evidence) []Mode {
 					predicted[mode]++
 					m.Predicted += e.Turns
 				}
-				if e.PaidAt > 0 && !e.Unpriced {
-					paid[mode]++
-					m.PaidAfter += float64(e.PaidAt)
-				}
 			}
 		}
 	}
@@ -147,7 +143,7 @@ func sum(all []*Evidence) []Mode {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		m := sums[name]
 		m.Predicted /= float64(max(1, predicted[name]))
-		m.PaidAfter /= float64(max(1, paid[name]))
+		m.PaidAfter /= float64(max(1, m.Paid))
 		out = append(out, *m)
 	}
 	return out
@@ -160,13 +156,13 @@ func (m *Mode) add(e *Epoch) {
 	m.After += e.After
 	m.CacheRead += e.CacheRead
 	m.CacheWrite += e.CacheWrite
-	switch {
-	case e.Unpriced:
+	if e.Unpriced {
 		m.Unpriced++
-	default:
+	} else {
 		m.Saved += e.Saved
 		if e.PaidAt > 0 {
 			m.Paid++
+			m.PaidAfter += float64(e.PaidAt)
 		}
 	}
 	m.Recalls += e.Recalls

@@ -102,7 +102,7 @@ func (w *Watch) write(ctx context.Context, c *conversation) error {
 	defer w.mu.Unlock()
 	switch {
 	case errors.Is(err, store.ErrConflict): // it was deleted, as with 'condense store forget': drop it here, too
-		w.remove(c)
+		delete(w.conversations, c.ID)
 		return nil
 	case err != nil:
 		c.changed = true

@@ -170,8 +170,5 @@ func (w *Watch) forgetOldest() {
 			oldest = c
 		}
 	}
-	w.remove(oldest)
+	delete(w.conversations, oldest.ID)
 }
-
-// remove forgets a conversation.
-func (w *Watch) remove(c *conversation) { delete(w.conversations, c.ID) }
