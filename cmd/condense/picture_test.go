@@ -82,7 +82,7 @@ func TestPicture(t *testing.T) {
 		before, after, y := r.Tokens.Before, r.Tokens.After, 110+23*i
 		if row.kinds != "" {
 			before, after = 0, 0
-			for _, kind := range strings.FieldsSeq(row.kinds) {
+			for kind := range strings.FieldsSeq(row.kinds) {
 				before, after = before+r.Tokens.ByKind[kind].Before, after+r.Tokens.ByKind[kind].After
 			}
 			sum[0], sum[1] = sum[0]+before, sum[1]+after

@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,9 +56,9 @@ func Linear(tb testing.TB, n int, prepare func(n int) (work func())) {
 	var a, b time.Duration
 	for range rounds {
 		small, large := prepare(max(1, n/factor)), prepare(n)
-		a, b = 0, 0
+		a, b = math.MaxInt64, math.MaxInt64
 		for range tries { // the least of several: a garbage collection may fall into one
-			a, b = least(a, processor(small)), least(b, processor(large))
+			a, b = min(a, processor(small)), min(b, processor(large))
 			if b <= bound*max(a, time.Millisecond) {
 				return
 			}
@@ -66,13 +67,6 @@ func Linear(tb testing.TB, n int, prepare func(n int) (work func())) {
 	}
 	n /= 2
 	tb.Errorf("%v of processor time for size %d, %v for %d times the size: more than in proportion", a, max(1, n/factor), b, factor)
-}
-
-func least(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
 }
 
 // Covered is for the TestMain of a package whose tests start their own binary. A binary that is built to measure

@@ -54,9 +54,6 @@ func Anthropic(raw []byte) []Fault {
 	if system, ok := request["system"]; ok {
 		l.anthropicSystem(system)
 	}
-	if len(messages) == 0 {
-		l.fault("messages", "want at least one")
-	}
 	var turns [][]place
 	var roles []string
 	for i, v := range messages {

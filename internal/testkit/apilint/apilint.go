@@ -77,12 +77,13 @@ func (l *linter) open(raw []byte) (request object, messages []any, ok bool) {
 	}
 	l.unicode(raw)
 	if array, ok := v.([]any); ok {
-		return nil, array, true
+		v = object{"messages": array}
 	}
 	request, _ = v.(object)
-	messages, ok = request["messages"].([]any)
-	if !ok {
+	if messages, ok = request["messages"].([]any); !ok {
 		l.fault("messages", "want an array")
+	} else if len(messages) == 0 {
+		l.fault("messages", "want at least one")
 	}
 	return request, messages, ok
 }

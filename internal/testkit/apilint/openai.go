@@ -29,9 +29,6 @@ func OpenAI(raw []byte) []Fault {
 	if !ok {
 		return l.faults
 	}
-	if len(messages) == 0 {
-		l.fault("messages", "want at least one")
-	}
 	ids := &callIDs{openaiID, map[string]bool{}}
 	var order []string // the calls that await a result
 	open := map[string]bool{}
@@ -57,8 +54,7 @@ func OpenAI(raw []byte) []Fault {
 				l.fault("tool-pair", "the result of %q has no call in the assistant's message before", id)
 			case !pending:
 				l.fault("tool-pair", "call %q has two results", id)
-			}
-			if _, ok := open[id]; ok {
+			default:
 				open[id] = false
 			}
 			continue
@@ -90,11 +86,8 @@ func (l *linter) openaiOpen(asked int, order []string, open map[string]bool) {
 func (l *linter) openaiContent(role string, m object) {
 	silent := role == "tool" // a tool result may be empty
 	if role == "assistant" {
-		for _, k := range []string{"tool_calls", "function_call", "refusal", "audio"} {
-			if m[k] != nil {
-				silent = true
-			}
-		}
+		others := []string{"tool_calls", "function_call", "refusal", "audio"}
+		silent = slices.ContainsFunc(others, func(k string) bool { return m[k] != nil })
 	}
 	switch v := m["content"].(type) {
 	case nil:

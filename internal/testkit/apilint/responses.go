@@ -2,6 +2,7 @@ package apilint
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -124,11 +125,7 @@ func (l *linter) responsesBlocks(of string, v any, kinds []string) {
 	for _, b := range blocks {
 		block, _ := b.(object)
 		kind, _ := block["type"].(string)
-		known := false
-		for _, k := range kinds {
-			known = known || k == kind
-		}
-		if _, isText := block["text"].(string); !known || strings.HasSuffix(kind, "_text") && !isText {
+		if _, isText := block["text"].(string); !slices.Contains(kinds, kind) || strings.HasSuffix(kind, "_text") && !isText {
 			l.fault("content", "%s: a block %q", of, kind)
 		}
 	}

@@ -10,6 +10,7 @@ package benchdata
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/condensehq/condense/core"
@@ -53,21 +54,13 @@ func (w *writer) turn(turn int) []core.Message {
 	}
 }
 
-// repeats reports whether the read of a turn repeats an earlier one.
-func repeats(turn int) bool {
-	switch turn % 10 {
-	case 4, 7, 9:
-		return true
-	}
-	return false
-}
-
 func (w *writer) read(turn int) read {
-	if repeats(turn) {
+	if slices.Contains([]int{4, 7, 9}, turn%10) { // three in ten are repetitions
 		return w.reads[w.rand.IntN(len(w.reads))]
 	}
 	line := 1 + 40*w.rand.IntN(20)
-	r := read{args: fmt.Sprintf(`{"path":"%s","offset":%d,"limit":40}`, w.path(turn), line), content: w.source(1100)}
+	path := fmt.Sprintf("internal/%s/%s_%d.go", w.pick(nouns), w.pick(verbs), turn)
+	r := read{args: fmt.Sprintf(`{"path":"%s","offset":%d,"limit":40}`, path, line), content: w.source(1100)}
 	w.reads = append(w.reads, r)
 	return r
 }

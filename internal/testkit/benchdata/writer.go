@@ -53,10 +53,6 @@ func (w *writer) source(mean int) string {
 	return b.String()
 }
 
-func (w *writer) path(turn int) string {
-	return fmt.Sprintf("internal/%s/%s_%d.go", w.pick(nouns), w.pick(verbs), turn)
-}
-
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Each takes a verb, an adjective and two nouns.

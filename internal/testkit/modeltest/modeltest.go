@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/testkit/apilint"
 )
 
@@ -145,13 +146,7 @@ func send(w http.ResponseWriter, data []string) {
 	w.WriteHeader(http.StatusOK)
 	for _, d := range data {
 		fmt.Fprintf(w, "data: %s\n\n", d)
-		flush(w)
-	}
-}
-
-func flush(w http.ResponseWriter) {
-	if f, ok := w.(http.Flusher); ok {
-		f.Flush()
+		_ = http.NewResponseController(w).Flush() // some writers cannot
 	}
 }
 
@@ -182,7 +177,7 @@ func Anthropic(text string) []string {
 		`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"usage":{"input_tokens":100,"cache_creation_input_tokens":20,"cache_read_input_tokens":300,"output_tokens":1}}}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
 		`{"type":"ping"}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + quote(text) + `}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + string(rawjson.AppendQuote(nil, text)) + `}}`,
 		`{"type":"content_block_stop","index":0}`,
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":50}}`,
 		`{"type":"message_stop"}`,
@@ -193,19 +188,11 @@ func Anthropic(text string) []string {
 func OpenAI(text string) []string {
 	return []string{
 		`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
-		`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":` + quote(text) + `},"finish_reason":null}]}`,
+		`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":` + string(rawjson.AppendQuote(nil, text)) + `},"finish_reason":null}]}`,
 		`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
 		`{"id":"c1","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":420,"completion_tokens":50,"prompt_tokens_details":{"cached_tokens":300}}}`,
 		`[DONE]`,
 	}
-}
-
-func quote(s string) string {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings can always be encoded
-	}
-	return string(raw)
 }
 
 // Response returns the answer of a transport that needs no network.

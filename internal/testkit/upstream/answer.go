@@ -3,6 +3,7 @@ package upstream
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -54,13 +55,7 @@ func (e event) bytes() []byte {
 
 // pieces cuts s into parts of some characters.
 func pieces(s string) []string {
-	var out []string
-	for runes := []rune(s); len(runes) > 0; {
-		n := min(len(runes), 24)
-		out = append(out, string(runes[:n]))
-		runes = runes[n:]
-	}
-	return out
+	return plain.Each(slices.Collect(slices.Chunk([]rune(s), 24)), func(r []rune) string { return string(r) })
 }
 
 func (u usage) anthropic(output int) object {

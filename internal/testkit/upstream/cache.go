@@ -45,7 +45,7 @@ func (v *Vendor) lookup(p *prompt, now time.Time) usage {
 	for i, b := range p.blocks {
 		q.Blocks[i] = promptcache.Block{Sum: b.sum, End: v.tokens(b.end)}
 		if b.kind == "tool_use" || b.kind == "tool_result" { // one position of the lookback: calls, or results, of one message
-			if i == 0 || !sameRun(p.blocks[i-1], b) {
+			if i == 0 || p.blocks[i-1].message != b.message || p.blocks[i-1].kind != b.kind {
 				run++
 			}
 			q.Blocks[i].Run = run
@@ -64,18 +64,6 @@ func (v *Vendor) lookup(p *prompt, now time.Time) usage {
 	}
 	u.Use = v.cache.Lookup(&q, rules, now)
 	return u
-}
-
-// sameRun reports whether two blocks are calls, or results, of one message.
-func sameRun(a, b block) bool { return a.message == b.message && a.kind == b.kind }
-
-// learn makes the prompt readable: its answer has begun. v.mu is held.
-func (v *Vendor) learn(p *prompt, u usage, now time.Time) {
-	v.cache.Learn(&u.Use, now)
-	scope := p.scope()
-	for _, b := range p.blocks {
-		v.cache.ever[prefix{scope, b.sum}] = true
-	}
 }
 
 // retention is how long OpenAI keeps a prefix that is not read.

@@ -143,12 +143,10 @@ func checkTexts(p *prompt, _ Model) *refusal {
 		if f := blank(b.value, where); f != nil {
 			return f
 		}
-		if inner, ok := b.value["content"].([]any); ok && b.kind == "tool_result" {
-			for _, v := range inner {
-				if o, ok := v.(object); ok {
-					if f := blank(o, where); f != nil {
-						return f
-					}
+		if b.kind == "tool_result" {
+			for _, o := range objects(b.value["content"]) {
+				if f := blank(o, where); f != nil {
+					return f
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,44 +121,38 @@ func (c *Client) Step(ctx context.Context) (answer string, calls bool, err error
 		}
 	}
 	if c.Socket {
-		if c.Answer, err = c.exchange(ctx, req.Header, c.request()); err != nil {
-			return "", false, err
-		}
-		items, err := c.assemble(c.Answer)
-		if err != nil {
-			return "", false, err
-		}
-		c.known = len(c.History) + len(items)
-		answer, calls = c.remember(items)
-		return answer, calls, nil
+		c.Answer, err = c.exchange(ctx, req.Header, c.request())
+	} else {
+		c.Answer, err = c.post(req)
 	}
-	client := c.HTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
-	res, err := client.Do(req)
 	if err != nil {
 		return "", false, err
 	}
-	defer func() { _ = res.Body.Close() }()
-	if c.Answer, err = io.ReadAll(res.Body); err != nil {
-		return "", false, err
+	read := c.read
+	if c.Socket || c.Stream {
+		read = c.assemble
 	}
-	if res.StatusCode != http.StatusOK {
-		return "", false, fmt.Errorf("%w: %d %s", ErrRefused, res.StatusCode, c.Answer)
-	}
-	var items []object
-	if c.Stream {
-		items, err = c.assemble(c.Answer)
-	} else {
-		items, err = c.read(c.Answer)
-	}
+	items, err := read(c.Answer)
 	if err != nil {
 		return "", false, err
 	}
 	c.known = len(c.History) + len(items)
 	answer, calls = c.remember(items)
 	return answer, calls, nil
+}
+
+// post sends a request over HTTP.
+func (c *Client) post(req *http.Request) ([]byte, error) {
+	res, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%w: %d %s", ErrRefused, res.StatusCode, body)
+	}
+	return body, err
 }
 
 // request is the next body.

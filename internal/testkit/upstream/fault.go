@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 )
 
 // A Fault is a failure of one answer. The zero value is none. At, Reset, Stall and Event count bytes of the body.
@@ -33,28 +34,21 @@ func trouble(status int) *refusal {
 }
 
 // late is the event of an error after a status of 200.
-func late(api API) []byte {
-	switch api {
+func late(r *Record) []byte {
+	if r.Cloud == Bedrock {
+		kind := map[string]string{":exception-type": "modelStreamErrorException"}
+		return frame("exception", kind, encode(object{"message": "The model is overloaded."}))
+	}
+	switch r.API {
 	case Chat:
 		return event{data: object{"error": object{"message": "The server had an error while processing your request.", "type": "server_error", "param": nil, "code": nil}}}.bytes()
 	case Responses:
 		return event{"error", object{"type": "error", "code": "server_error", "message": "The server had an error while processing your request.", "param": nil, "sequence_number": 99}}.bytes()
 	case Gemini:
 		return event{data: (&refusal{status: 503, text: "The model is overloaded. Please try again later."}).google()}.bytes()
-	case Converse:
-		kind := map[string]string{":exception-type": "modelStreamErrorException"}
-		return frame("exception", kind, encode(object{"message": "The model is overloaded."}))
-	case Messages:
+	case Messages, Converse:
 	}
 	return event{"error", object{"type": "error", "error": object{"type": "overloaded_error", "message": "Overloaded"}}}.bytes()
-}
-
-// lateAPI is the API in whose form an error inside a stream is.
-func (r *Record) lateAPI() API {
-	if r.Cloud == Bedrock {
-		return Converse
-	}
-	return r.API
 }
 
 // wait waits for open, or for the client to go away; then it is false.
@@ -77,18 +71,13 @@ func send(ctx context.Context, w http.ResponseWriter, r *Record, parts [][]byte,
 	if f.Error && stream {
 		for i, sent := 0, 0; i < len(parts); i++ {
 			if sent += len(parts[i]); sent >= f.At {
-				parts = append(parts[:i+1:i+1], late(r.lateAPI()))
+				parts = append(parts[:i+1:i+1], late(r))
 				break
 			}
 		}
 	}
 	if f.Chunk > 0 {
-		whole := bytes.Join(parts, nil)
-		parts = nil
-		for len(whole) > 0 {
-			n := min(f.Chunk, len(whole))
-			parts, whole = append(parts, whole[:n]), whole[n:]
-		}
+		parts = slices.Collect(slices.Chunk(bytes.Join(parts, nil), f.Chunk))
 	}
 	if f.Reset || f.Stall != nil { // a part ends at byte At
 		for i, sent := 0, 0; i < len(parts); i++ {

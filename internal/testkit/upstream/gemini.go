@@ -137,12 +137,7 @@ func (p *prompt) readContent(i int, content object) *refusal {
 		if f != nil {
 			return f
 		}
-		var has []string
-		for _, name := range partData {
-			if part[name] != nil {
-				has = append(has, name)
-			}
-		}
+		has := plain.Only(partData, func(name string) bool { return part[name] != nil })
 		if len(has) != 1 {
 			return invalid("text", fmt.Sprintf(
 				"* GenerateContentRequest.contents[%d].parts[%d].data: required oneof field 'data' must have one initialized field", i, j))
@@ -159,8 +154,7 @@ func (p *prompt) readContent(i int, content object) *refusal {
 			}
 			p.name(text(inner["id"]))
 		}
-		b := p.add(where, role, i, part)
-		b.kind = kind
+		p.add(where, role, i, part).kind = kind
 		if s := text(part["text"]); role == "user" && s != "" {
 			p.last += s
 			p.first = firstOf(p.first, s)
@@ -241,10 +235,9 @@ func checkContents(p *prompt, _ Model) *refusal {
 		if len(c.calls) == 0 {
 			continue
 		}
-		var called, answered []string
-		called = append(called, plain.Each(c.calls, nameOf)...)
+		called, answered := plain.Each(c.calls, nameOf), []string{}
 		if i+1 < len(all) {
-			answered = append(answered, plain.Each(all[i+1].responses, nameOf)...)
+			answered = plain.Each(all[i+1].responses, nameOf)
 		}
 		slices.Sort(called)
 		slices.Sort(answered)

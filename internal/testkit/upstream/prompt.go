@@ -126,9 +126,7 @@ func (p *prompt) identify(h http.Header) {
 	p.beta = strings.Join(h.Values("Anthropic-Beta"), ",")
 	p.agent = h.Get("X-Claude-Code-Agent-Id")
 	for _, name := range []string{"X-Claude-Code-Session-Id", "Thread-Id", "Session-Id", "Session_id", "X-Session-Affinity", "X-Opencode-Session", "X-Session-Id"} {
-		if p.session == "" {
-			p.session = h.Get(name)
-		}
+		p.session = cmp.Or(p.session, h.Get(name))
 	}
 	if id, _ := obj(p.doc["metadata"])["user_id"].(string); p.session == "" && id != "" {
 		var user struct {
@@ -140,9 +138,7 @@ func (p *prompt) identify(h http.Header) {
 			p.session = after
 		}
 	}
-	if key, _ := p.doc["prompt_cache_key"].(string); p.session == "" {
-		p.session = key
-	}
+	p.session = cmp.Or(p.session, text(p.doc["prompt_cache_key"]))
 }
 
 func (p *prompt) readTools() {
@@ -421,10 +417,8 @@ func (p *prompt) readChat() *refusal {
 			p.last = plainText(m["content"])
 			p.first = firstOf(p.first, p.last)
 		}
-		for _, c := range anys(m["tool_calls"]) {
-			if c, ok := c.(object); ok {
-				p.name(text(c["id"]))
-			}
+		for _, c := range objects(m["tool_calls"]) {
+			p.name(text(c["id"]))
 		}
 	}
 	return nil
@@ -432,11 +426,9 @@ func (p *prompt) readChat() *refusal {
 
 // readResponses reads the prompt of OpenAI's Responses.
 func (p *prompt) readResponses() *refusal {
-	if t, ok := p.doc["text"].(object); ok {
-		if f, ok := t["format"].(object); ok && text(f["type"]) != "text" && f != nil {
-			p.forced = true
-			p.format, _ = f["schema"].(object)
-		}
+	if f := obj(obj(p.doc["text"])["format"]); f != nil && text(f["type"]) != "text" {
+		p.forced = true
+		p.format, _ = f["schema"].(object)
 	}
 	if r, ok := p.doc["reasoning"].(object); ok && text(r["effort"]) != "none" {
 		p.thinking = "adaptive"
@@ -472,10 +464,8 @@ func plainText(v any) string {
 		return s
 	}
 	var b strings.Builder
-	for _, p := range anys(v) {
-		if o, ok := p.(object); ok {
-			b.WriteString(text(o["text"]))
-		}
+	for _, o := range objects(v) {
+		b.WriteString(text(o["text"]))
 	}
 	return b.String()
 }

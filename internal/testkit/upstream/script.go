@@ -195,7 +195,7 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 	case "probe":
 		a.text, a.stop = "Hi", "max_tokens"
 	case "summary":
-		a.text = "<summary>The user asked: " + clip(p.first, 300) + "\nSome steps have been run; go on with the next one.</summary>"
+		a.text = "<summary>The user asked: " + strings.ToValidUTF8(p.first[:min(len(p.first), 300)], "") + "\nSome steps have been run; go on with the next one.</summary>"
 	case "compaction":
 		if v.o.NoCompaction != "" {
 			a.text = "What should be done next?"
@@ -248,13 +248,6 @@ func (v *Vendor) think(a *answer, p *prompt, step int) {
 // identifier is the nth identifier of a kind.
 func identifier(kind string, n int) string {
 	return strings.TrimPrefix(fmt.Sprintf("%s_%024d", kind, n), "_")
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }
 
 // wants reports whether one tool must be called.

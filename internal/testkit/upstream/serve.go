@@ -3,8 +3,6 @@ package upstream
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"net/http"
 	"strconv"
@@ -24,19 +22,8 @@ func (v *Vendor) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err != nil {
 		return // the client is gone
 	}
-	sum := sha256.Sum256(body)
-	to := routeOf(req.URL.Path)
-	r := &Record{
-		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
-		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}),
-	}
-	r.Gone, r.Finished, r.route.host, r.route.escaped = r.gone, r.finished, req.Host, req.URL.EscapedPath()
+	r := v.recordOf(req, body, nil)
 	defer close(r.finished)
-	v.mu.Lock()
-	v.records = append(v.records, r)
-	r.N = len(v.records)
-	v.mu.Unlock()
-
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Request-Id", identifier("req", r.N))
 	w.Header().Set("X-Request-Id", identifier("req", r.N))
@@ -118,7 +105,10 @@ func (v *Vendor) prompt(w http.ResponseWriter, req *http.Request, r *Record) {
 	v.mu.Lock()
 	r.Status = http.StatusOK
 	if !p.count {
-		v.learn(p, u, start)
+		v.cache.Learn(&u.Use, start)
+		for scope, i := p.scope(), 0; i < len(p.blocks); i++ {
+			v.cache.ever[prefix{scope, p.blocks[i].sum}] = true
+		}
 		r.Usage, r.Ideal = Usage{u.Prompt, u.Read, u.Write, a.tokens}, u.ideal
 	}
 	v.mu.Unlock()

@@ -131,7 +131,7 @@ func (v *Vendor) socket(w http.ResponseWriter, req *http.Request) {
 			sessions[name] = s
 		}
 		r := v.recordOf(req, frame, s)
-		out := &framed{ctx: ctx, c: c, session: s}
+		out := &framed{ctx: ctx, c: c, session: s, header: http.Header{}}
 		v.mu.Lock()
 		busy := s.busy
 		s.busy = s.busy || text(o["type"]) == "response.create"
@@ -139,27 +139,29 @@ func (v *Vendor) socket(w http.ResponseWriter, req *http.Request) {
 		switch {
 		case text(o["type"]) == "response.processed":
 			v.note(r, http.StatusOK, &refusal{})
-			close(r.finished)
 		case text(o["type"]) != "response.create":
 			v.refuse(out, r, invalid("event", "Unknown event: "+text(o["type"])))
-			close(r.finished)
 		case busy:
 			v.refuse(out, r, &refusal{400, "flight", "response_in_flight", "", "Another response is in progress on this connection."})
-			close(r.finished)
 		default:
 			running.Go(func() { v.create(out, req, r, o) })
+			continue
 		}
+		close(r.finished)
 	}
 }
 
 // recordOf notes a frame.
-func (v *Vendor) recordOf(req *http.Request, frame []byte, s *session) *Record {
-	sum := sha256.Sum256(frame)
+func (v *Vendor) recordOf(req *http.Request, body []byte, s *session) *Record {
+	sum := sha256.Sum256(body)
+	to := routeOf(req.URL.Path)
 	r := &Record{
-		API: Responses, route: route{api: Responses}, Method: http.MethodPost, Path: req.URL.Path, Header: req.Header.Clone(), Socket: true,
-		Body: frame, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}), session: s,
+		API: to.api, Cloud: to.cloud, route: to, Method: req.Method, Path: req.URL.Path, Query: req.URL.RawQuery, Header: req.Header.Clone(),
+		Body: body, Sum: hex.EncodeToString(sum[:]), gone: make(chan struct{}), finished: make(chan struct{}), session: s, Socket: s != nil,
 	}
-	r.Gone, r.Finished = r.gone, r.finished
+	if r.Gone, r.Finished, r.route.host, r.route.escaped = r.gone, r.finished, req.Host, req.URL.EscapedPath(); s != nil {
+		r.Method = http.MethodPost
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.records = append(v.records, r)
@@ -240,9 +242,6 @@ type framed struct {
 
 // Header returns the headers, which nobody gets.
 func (w *framed) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
 	return w.header
 }
 

@@ -25,6 +25,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -272,11 +273,7 @@ func (v *Vendor) Played() map[string]int {
 
 // tokens returns the tokens of so many bytes.
 func (v *Vendor) tokens(n int) int {
-	t := float64(n) / v.o.BytesPerToken
-	if float64(int(t)) < t {
-		return int(t) + 1
-	}
-	return int(t)
+	return int(math.Ceil(float64(n) / v.o.BytesPerToken))
 }
 
 // refusal is an error that the vendor answers with.
@@ -298,9 +295,7 @@ func (f *refusal) render(api API, n int) []byte {
 		return encode(f.google())
 	case Converse:
 		return encode(object{"message": f.text})
-	case Messages, Chat, Responses:
-	}
-	if api == Chat || api == Responses {
+	case Chat, Responses:
 		o := object{"message": f.text, "type": "invalid_request_error", "param": nil, "code": nil}
 		if f.param != "" {
 			o["param"] = f.param
@@ -314,9 +309,9 @@ func (f *refusal) render(api API, n int) []byte {
 			o["type"] = "server_error"
 		}
 		return encode(object{"error": o})
+	case Messages:
 	}
-	kind := f.kind
-	kind = cmp.Or(kind, "invalid_request_error")
+	kind := cmp.Or(f.kind, "invalid_request_error")
 	return encode(object{"type": "error", "error": object{"type": kind, "message": f.text}, "request_id": identifier("req", n)})
 }
 
