@@ -216,7 +216,7 @@ func (x *lexicon) of(s string, asked bool) Demand {
 				}
 				switch p.role {
 				case roleAsk:
-					if !slices.ContainsFunc(w[:i], func(t token) bool { return x.soft[t.id]>>p.tongue&1 == 0 }) { // the words before say nothing
+					if !slices.ContainsFunc(w[:i], func(t token) bool { return x.soft[t.id]>>p.tongue&1 == 0 }) {
 						return NoDemand
 					}
 				case roleHedge:

@@ -79,7 +79,7 @@ func (c *Conversation) findReplaced() {
 		lines := c.Lines[pass.Lines.Start:pass.Lines.End]
 		if pass.answers() && pass.family == families[dialog.FamilyCommand] {
 			for i := range lines[:min(len(wrapperForms), len(lines))] {
-				lines[i].replaced = slices.ContainsFunc(wrapperForms, func(form string) bool { return strings.HasPrefix(lines[i].Text, form) })
+				lines[i].replaced = slices.ContainsFunc(wrapperForms, func(f string) bool { return strings.HasPrefix(lines[i].Text, f) })
 			}
 		}
 		if pass.Kind != dialog.KindToolCall || pass.partial || failed[pass.call] {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -273,7 +274,7 @@ func (p *Provider) pieces(counter core.Counter, messages []core.Message, room in
 	for _, span := range core.Groups(messages) {
 		shaped := shape.shape(messages[span.Start:span.End])
 		// A piece is not the beginning of anything.
-		if len(shaped) > 1 && shaped[1].Role == core.RoleAssistant && len(shaped[0].Parts) == 1 && shaped[0].Parts[0] == core.Part(beginning) {
+		if len(shaped) > 1 && shaped[1].Role == core.RoleAssistant && slices.Equal(shaped[0].Parts, []core.Part{beginning}) {
 			shaped = shaped[1:]
 		}
 		g := piece{shaped, messagesTokens(counter, shaped)}
