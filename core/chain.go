@@ -175,7 +175,9 @@ func (c *Chain) Condense(ctx context.Context, req *Request) (*Result, error) {
 		if a.Reason != "" {
 			note += ": " + a.Reason
 		}
-		res.Steps = append(res.Steps, Step{Name: a.Provider, TokensBefore: a.TokensBefore, TokensAfter: a.TokensAfter, Duration: a.Duration, Note: note})
+		res.Steps = append(res.Steps, Step{
+			Name: a.Provider, TokensBefore: a.TokensBefore, TokensAfter: a.TokensAfter, Duration: a.Duration, Note: note,
+		})
 		res.Steps = append(res.Steps, a.Steps...)
 		switch {
 		case a.Err == nil:

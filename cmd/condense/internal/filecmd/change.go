@@ -37,7 +37,8 @@ func protectCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.apply(a, cmd, args[0], func(d *transcript.Document) error {
 				if !recordProtections[d.Format] {
-					return cli.Usage(cmd, "the format %s cannot record that a message is protected; 'condense run --to condense' makes a journal, which can", d.Format)
+					return cli.Usage(cmd, "the format %s cannot record that a message is protected; 'condense run --to condense' makes a journal, which can",
+						d.Format)
 				}
 				return protect(a, d, args[1:], !off)
 			})

@@ -242,7 +242,8 @@ func (s *shortener) through(ctx context.Context, host *condense.Host, text strin
 	}
 	for _, a := range report.Attempts {
 		if a.Err != nil {
-			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome, "reason", secret.Safe(a.Reason))
+			s.Logger.WarnContext(ctx, "a provider did not shorten the result", "provider", a.Provider, "outcome", a.Outcome,
+				"reason", secret.Safe(a.Reason))
 		}
 	}
 	for _, m := range c.View() {
@@ -299,7 +300,8 @@ func (s *shortener) head(ctx context.Context, f *field, limit int) (string, erro
 		rest++
 	}
 	handle := core.Handle(s.messages(f.text)[1].Parts[0])
-	short := f.text[:at] + fmt.Sprintf("[… %d lines of %s left out: read on with offset %d; recall h:%s]", rest, s.event.Tool, f.first+lines, handle)
+	short := f.text[:at] + fmt.Sprintf("[… %d lines of %s left out: read on with offset %d; recall h:%s]",
+		rest, s.event.Tool, f.first+lines, handle)
 	if len(short) >= len(f.text) || !s.kept(ctx, f.text, short) {
 		return f.text, nil
 	}
