@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -312,34 +311,21 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 	price, _ := r.tariff.prices(p.tokens)
 	expected := float64(p.tokens)*price.read + float64(n.question)*price.input + float64(n.most)*price.output
 	r.paid(cost, 0)
-	r.g.stats.Add(func(s *Stats) {
-		s.Accounts = cmp.Or(s.Accounts, &Accounts{})
-		sum := s.Accounts
-		sum.Asked++
-		if err != nil {
-			sum.Failed++
-		}
-		if estimated {
-			sum.Estimated++
-		}
-		sum.Input += a.Input
-		sum.CacheRead += a.CacheRead
-		sum.Output += a.Output
-		sum.Cost += cost
-		sum.Expected += expected
-		s.Cost += cost
-		s.Saved -= cost
-	})
+	sum := &Accounts{Asked: 1, Input: a.Input, CacheRead: a.CacheRead, Output: a.Output, Cost: cost, Expected: expected}
+	outcome := "written"
+	if err != nil {
+		sum.Failed, outcome = 1, "failed"
+	}
+	if estimated {
+		sum.Estimated = 1
+	}
+	r.g.stats.Sum(&Stats{Cost: cost, Saved: -cost, Accounts: sum})
 	r.earn(&Used{Input: a.Input, Read: a.CacheRead, Output: a.Output, Cost: cost, Saved: -cost, Priced: known})
 	if used != nil {
 		*used = core.Usage{Calls: 1, InputTokens: a.Input, OutputTokens: a.Output, CachedTokens: a.CacheRead, USD: cost}
 		if !known {
 			used.Unpriced = 1
 		}
-	}
-	outcome := "written"
-	if err != nil {
-		outcome = "failed"
 	}
 	tenant := telemetry.TenantKey.String(r.t.who.Tenant)
 	r.g.measure(&telemetry.Accounts, 1, tenant, telemetry.OutcomeKey.String(outcome))

@@ -73,11 +73,8 @@ func (g *Gateway) open(s *settings, t *target, h http.Header, body []byte) ([]by
 
 // sentAgain reports whether an item is a prompt or the tools, which the client itself puts before a compaction.
 func sentAgain(item []byte) bool {
-	switch rawjson.Text(rawjson.Field(item, "role")) {
-	case "developer", "system":
-		return true
-	}
-	return rawjson.Text(rawjson.Field(item, "type")) == "additional_tools"
+	return slices.Contains([]string{"developer", "system"}, rawjson.Text(rawjson.Field(item, "role"))) ||
+		rawjson.Text(rawjson.Field(item, "type")) == "additional_tools"
 }
 
 // asksToCompact reports whether the last item asks the vendor for a compaction.
@@ -311,9 +308,7 @@ func (s *settings) compactions() error {
 		if s.upstreams[name] == nil {
 			errs = append(errs, fmt.Errorf("live: Compaction: there is no upstream %q", name))
 		}
-		switch c {
-		case "", CompactAuto, CompactUpstream, CompactGateway:
-		default:
+		if !slices.Contains([]Compaction{"", CompactAuto, CompactUpstream, CompactGateway}, c) {
 			errs = append(errs, fmt.Errorf("live: Compaction: %s: %q is none of %s, %s and %s", name, c, CompactAuto,
 				CompactUpstream, CompactGateway))
 		}

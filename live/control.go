@@ -211,11 +211,9 @@ func (r *request) protected() job.Pins {
 		return r.pins
 	}
 	own := r.pins
-	var texts []string
 	is := map[string]bool{}
 	for _, p := range all {
 		if p.Text != "" {
-			texts = append(texts, p.Text)
 			continue
 		}
 		at := slices.IndexFunc(r.rolling, func(h wire.Hash) bool { return session.At(h) == p.At })
@@ -236,8 +234,7 @@ func (r *request) protected() job.Pins {
 			ids = own(view, rest)
 		}
 		for _, m := range view {
-			said := messages.Text(m.Parts)
-			if is[messages.Identity(m)] || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) }) {
+			if is[messages.Identity(m)] || session.Protects(all, messages.Text(m.Parts)) {
 				ids = append(ids, m.ID)
 			}
 		}
@@ -286,21 +283,15 @@ func (r *request) isProtected(raw []byte) bool {
 	if err != nil {
 		return true
 	}
-	return slices.ContainsFunc(doc.Journal.View(), func(m core.Message) bool {
-		said := messages.Text(m.Parts)
-		return slices.ContainsFunc(all, func(p session.Protection) bool { return p.Text != "" && strings.Contains(said, p.Text) })
-	})
+	return slices.ContainsFunc(doc.Journal.View(), func(m core.Message) bool { return session.Protects(all, messages.Text(m.Parts)) })
 }
 
 // describe updates the conversation's description, before its state is stored.
 func (p *plan) describe() {
 	c := p.req.lease
-	a := session.About{}
-	if known := c.Said(); known != nil {
-		a = *known
-	}
+	a := *cmp.Or(c.Said(), &session.About{})
 	if a.Agent == "" {
-		a.Folder, a.Title = folderOf(p.req.parsed), titleOf(p.req.parsed)
+		a.Folder, a.Title = shortName(namedIn(p.req.parsed)), titleOf(p.req.parsed)
 	}
 	a.Agent, a.Profile, a.Window, a.Limit, a.Threshold = p.req.from.agent.Name, cmp.Or(p.req.limits.mode,
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
@@ -336,14 +327,6 @@ const (
 	maxMessage  = 4 // messages that are searched, from the user's first one on
 	longestName = 80
 )
-
-// folderOf returns the agent's working directory for people, if the request names it.
-func folderOf(r *wire.Request) string {
-	if named := namedIn(r); named != "" {
-		return shortName(named)
-	}
-	return ""
-}
 
 // titleOf returns the beginning of the user's first message.
 func titleOf(r *wire.Request) string {

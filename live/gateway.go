@@ -137,7 +137,11 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{
-		host: host, store: opened, preparing: queue.New(maxPrepared), findings: findings{parsed: wire.NewCache(count.Message)},
+		host: host, store: opened, preparing: queue.New(maxPrepared), findings: findings{
+			parsed: wire.NewCache(count.Message), ingesters: ingesters{all: map[Ingest]*condense.Host{}},
+			windows: windows{of: map[windowKey]*modelWindow{}, listed: map[windowKey]map[string]int{}},
+		},
+		stats: counters{s: Stats{Errors: map[string]int{}}}, service: service{causes: causes{of: map[string]time.Time{}}},
 		originals: originals{asking: make(chan struct{}, maxAsking)},
 		pauses:    pauses{pingEvery, bodyPatience}, sockets: newSockets(), histories: chain.New(maxHistories), bodies: payload.NewBudget(s.maxHeld(), payload.LongestWait),
 	}

@@ -99,7 +99,10 @@ func limitsOf(r *request) (limits, error) {
 		return limits{}, err
 	}
 	l := limits{profile: values.Profile, mode: values.Mode, resolved: values}
-	window := windowOf(r, values) // one that the user has set counts, even if it is too small
+	window := values.Window // one that the user has set counts, even if it is too small
+	if !usersOwn(values) {
+		window = askedWindow(r, window)
+	}
 	// Vendors accept a request whose longest answer would exceed the window, so a large limit says little about the
 	// answer: Claude Code asks for 128,000 tokens.
 	const share = 5
@@ -208,10 +211,8 @@ func modelOf(c *config.Config, name string) *config.Model {
 			return m
 		}
 	}
-	if m, err := c.Model(name); err == nil {
-		return m
-	}
-	return nil
+	m, _ := c.Model(name)
+	return m
 }
 
 // choose returns the profile and mode of a request: as named by the request, else by the first matching rule, else the
@@ -309,11 +310,7 @@ func (g *Gateway) share(ctx context.Context, r *store.Record) error {
 
 // tenantOf returns the name of the tenant in a record's key; empty if there is none.
 func tenantOf(key string) string {
-	name, _, named := strings.Cut(key, ":")
-	if !named {
-		return ""
-	}
-	return name
+	return key[:max(0, strings.Index(key, ":"))]
 }
 
 // warnOfTokens logs a warning about a token file without tokens, and about limits for tenants that have no token.

@@ -84,39 +84,23 @@ func (e *exchange) bill(a wire.Answer, b bill) {
 		}
 		r.earn(u)
 	}
-	r.g.stats.Add(func(s *Stats) {
-		t := &s.Tokens
-		t.Received += b.received
-		t.CacheRead += a.CacheRead
-		t.CacheWrite += a.CacheWrite
-		t.Output += a.Output
-		s.Cost += b.paid
-		if r.s.Observe {
-			t.Sent += b.received
-			o := s.hypothetical()
-			o.Sent += b.sent
-			o.Saved += b.received - b.sent
-			o.CostSaved += b.saved
-		} else {
-			t.Sent += b.sent
-			t.Saved += b.received - b.sent
-			s.Saved += b.saved
-		}
-		if b.again {
-			return
-		}
+	sum := &Stats{Cost: b.paid, Saved: b.saved, Tokens: Tokens{
+		Received: b.received, Sent: b.sent, Saved: b.received - b.sent, CacheRead: a.CacheRead, CacheWrite: a.CacheWrite, Output: a.Output,
+	}}
+	if !b.again {
+		sum.Ingested = e.plan.ingested
 		if !b.known {
-			s.Unpriced++
+			sum.Unpriced = 1
 		}
 		if b.estimated {
-			s.Estimated++
+			sum.Estimated = 1
 		}
-		if r.s.Observe {
-			s.hypothetical().Ingested += e.plan.ingested
-		} else {
-			s.Ingested += e.plan.ingested
-		}
-	})
+	}
+	if r.s.Observe {
+		sum.Observed = &Observed{Ingested: sum.Ingested, Sent: b.sent, Saved: sum.Tokens.Saved, CostSaved: b.saved}
+		sum.Tokens.Sent, sum.Tokens.Saved, sum.Saved, sum.Ingested = b.received, 0, 0, 0
+	}
+	r.g.stats.Sum(sum)
 	if begun := e.plan.epoch; begun != nil && !b.again {
 		r.g.stats.Change(begun.Lineage, begun.Time, func(o *Epoch) {
 			o.CacheRead, o.CacheWrite = a.CacheRead, a.CacheWrite

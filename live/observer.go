@@ -52,8 +52,7 @@ func (p *plan) show() {
 		t.DueAt = min(cmp.Or(r.limits.policy.Limit, r.limits.policy.Threshold), r.limits.policy.Threshold)
 	}
 	if p.epoch != nil {
-		e := *p.epoch
-		t.Epoch = &e
+		t.Epoch = new(*p.epoch)
 	}
 	r.s.Reports.Watch.Turn(t)
 }
@@ -382,7 +381,7 @@ func (g *Gateway) attempted(provider string, outcome core.Outcome, reason, mode 
 	a := Attempt{Provider: provider, Outcome: string(outcome), Mode: mode, Count: 1, Reason: secret.Safe(reason), Last: s.Now()}
 	g.measure(&telemetry.Attempts, 1, telemetry.CondenserKey.String(a.Provider), telemetry.OutcomeKey.String(a.Outcome),
 		telemetry.ModeKey.String(a.Mode))
-	g.stats.Add(func(s *Stats) { s.Attempts = addAttempt(s.Attempts, &a) })
+	g.stats.Sum(&Stats{Attempts: []Attempt{a}})
 	about := []any{"provider", a.Provider, "outcome", a.Outcome, "mode", a.Mode, "reason", a.Reason}
 	switch {
 	case !a.Failed():
@@ -397,7 +396,7 @@ func (g *Gateway) attempted(provider string, outcome core.Outcome, reason, mode 
 // unreached counts a request that could not be sent to its upstream.
 func (g *Gateway) unreached(s *settings, u *upstream.Upstream, why string) {
 	n := Unreachable{Upstream: u.Name, Address: u.Base.Scheme + "://" + u.Base.Host, Count: 1, Reason: secret.Safe(why), Last: s.Now()}
-	g.stats.Add(func(s *Stats) { s.Unreachable = addUnreachable(s.Unreachable, &n) })
+	g.stats.Sum(&Stats{Unreachable: []Unreachable{n}})
 	if g.causes.First("upstream "+n.Upstream+n.Address, n.Reason, n.Last) {
 		s.Reports.Logger.Warn("an upstream cannot be reached", "upstream", n.Upstream, "address", n.Address, "err", n.Reason)
 	}

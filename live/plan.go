@@ -251,8 +251,7 @@ func (r *request) save(ctx context.Context, s *lineage.State, durable bool, now 
 
 // current returns a copy of the state that the lease has.
 func (r *request) current() *lineage.State {
-	s := *r.lease.State
-	return &s
+	return new(*r.lease.State)
 }
 
 // begun lets other requests decide about the conversation after an epoch, and reports the epoch.

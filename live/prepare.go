@@ -212,10 +212,9 @@ func (p *plan) numbers() (numbers []int, block, cached int) {
 }
 
 // idsOf returns the IDs of the calls and results of a message.
-func idsOf(m *wire.Message) (ids []string) {
-	ids = plain.Each(m.Calls, func(id string) string { return "call " + id })
-	ids = append(ids, plain.Each(m.Results, func(id string) string { return "result " + id })...)
-	return ids
+func idsOf(m *wire.Message) []string {
+	calls := plain.Each(m.Calls, func(id string) string { return "call " + id })
+	return append(calls, plain.Each(m.Results, func(id string) string { return "result " + id })...)
 }
 
 // tenant identifies who waits among others: the tenant, or without tokens the credential.
@@ -376,9 +375,6 @@ func (g *ingesters) get(ctx context.Context, o Ingest) (*condense.Host, error) {
 	h, err := ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
 	if err != nil {
 		return nil, err
-	}
-	if g.all == nil {
-		g.all = map[Ingest]*condense.Host{}
 	}
 	g.all[o] = h
 	return h, nil

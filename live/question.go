@@ -86,16 +86,11 @@ func questionOf(body []byte) (*question, error) {
 		if q.id = *id; strings.TrimSpace(q.id) == "" || len(q.id) > longestSession {
 			return nil, fmt.Errorf("session_id: use 1 to %d bytes", longestSession)
 		}
-		q.session = sessionKey(q.id)
+		const size = 16
+		sum := sha256.Sum256([]byte(q.id)) // a session ID can be any text
+		q.session = "compress:" + hex.EncodeToString(sum[:size])
 	}
 	return q, nil
-}
-
-// sessionKey hashes a session ID, which can be any text.
-func sessionKey(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	const size = 16
-	return "compress:" + hex.EncodeToString(sum[:size])
 }
 
 // credentials returns the headers that identify the caller; nil if its Authorization is the gateway's token, which must

@@ -210,11 +210,7 @@ func (g *Gateway) recalled(key store.Key, id string, pieces []recall.Piece, byte
 	if len(kinds) > 0 {
 		kinds[0].Tokens = bytes / count.BytesPerToken
 	}
-	g.stats.Add(func(s *Stats) {
-		s.Recalls++
-		s.Tokens.Recalled += bytes / count.BytesPerToken
-		s.Recalled = addRecalled(s.Recalled, kinds)
-	})
+	g.stats.Sum(&Stats{Recalls: 1, Tokens: Tokens{Recalled: bytes / count.BytesPerToken}, Recalled: kinds})
 	if w := g.current.Load().Reports.Watch; w != nil {
 		if s := recordOf(g.life, g.store, key, id); s.State != nil {
 			g.watched(func() {
@@ -243,10 +239,7 @@ func recordOf(ctx context.Context, in store.Store, key store.Key, id string) ses
 
 // titled returns the title of a record's conversation.
 func (g *Gateway) titled(ctx context.Context, key store.Key, id string) string {
-	if a := recordOf(ctx, g.store, key, id).About; a != nil {
-		return plain.Line(a.Title)
-	}
-	return ""
+	return plain.Line(cmp.Or(recordOf(ctx, g.store, key, id).About, &session.About{}).Title)
 }
 
 // statsKey is the store key of the statistics. It cannot collide with a tenant's key: those are longer.

@@ -132,23 +132,19 @@ func (c *counters) Add(change func(*Stats)) {
 	change(&c.s)
 }
 
+// Sum adds other statistics.
+func (c *counters) Sum(o *Stats) { c.Add(func(s *Stats) { s.add(o) }) }
+
 // Fault counts an error.
 func (c *counters) Fault(kind string) {
 	c.Faulted(kind)
-	c.Add(func(s *Stats) {
-		if s.Errors == nil {
-			s.Errors = map[string]int{}
-		}
-		s.Errors[kind]++
-	})
+	c.Sum(&Stats{Errors: map[string]int{kind: 1}})
 }
 
 // Failed counts an error and its cause, which may be any text.
 func (c *counters) Failed(kind string, why job.Cause, now time.Time) {
 	c.Fault(kind)
-	c.Add(func(s *Stats) {
-		s.Failures = addFailure(s.Failures, &Failure{kind, 1, secret.Safe(why.Why), why.Status, now, now})
-	})
+	c.Sum(&Stats{Failures: []Failure{{kind, 1, secret.Safe(why.Why), why.Status, now, now}}})
 }
 
 // Epoch adds an epoch.
@@ -181,12 +177,7 @@ func (c *counters) Snapshot() Stats {
 	s := c.s
 	s.Since = c.Since
 	if s.Observed != nil {
-		o := *s.Observed
-		s.Observed = &o
-	}
-	s.Accounts = addAccounts(s.Accounts, &Accounts{})
-	if s.Accounts.Asked == 0 {
-		s.Accounts = nil
+		s.Observed = new(*s.Observed)
 	}
 	s.Epochs = append([]Epoch{}, s.Epochs...) // empty, not null, in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)
@@ -215,11 +206,8 @@ const Replaced = string(job.Replaced)
 
 // Failed reports whether the provider failed to do its work. Finding nothing to condense is no failure.
 func (a *Attempt) Failed() bool {
-	switch a.Outcome {
-	case string(core.OutcomeFailed), string(core.OutcomeRejected), string(core.OutcomeSkipped), Replaced:
-		return true
-	}
-	return false
+	failures := []core.Outcome{core.OutcomeFailed, core.OutcomeRejected, core.OutcomeSkipped, job.Replaced}
+	return slices.Contains(failures, core.Outcome(a.Outcome))
 }
 
 // Unreachable counts requests that could not be sent to an upstream.
@@ -242,54 +230,57 @@ type Failure struct {
 	Last   time.Time `json:"last"`
 }
 
-// addFailure returns all with n added to the entry of the same kind and cause.
-func addFailure(all []Failure, n *Failure) []Failure {
-	i := slices.IndexFunc(all, func(f Failure) bool { return f.Kind == n.Kind && causeOf(f.Reason) == causeOf(n.Reason) })
-	switch {
-	case i >= 0:
-		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
-			all[i].Last, all[i].Reason, all[i].Status = n.Last, n.Reason, n.Status
+// addTo returns all with n: add adds it to the entry that is the same, or else it is a new one, if there are less than most.
+func addTo[T any](all []T, n T, most int, same func(*T) bool, add func(*T)) []T {
+	for i := range all {
+		if same(&all[i]) {
+			add(&all[i])
+			return all
 		}
-		if n.Since.Before(all[i].Since) {
-			all[i].Since = n.Since
-		}
-	case len(all) < maxAttempts:
-		all = append(all, *n)
+	}
+	if len(all) < most {
+		all = append(all, n)
 	}
 	return all
+}
+
+// addFailure returns all with n added to the entry of the same kind and cause.
+func addFailure(all []Failure, n Failure) []Failure {
+	same := func(f *Failure) bool { return f.Kind == n.Kind && causeOf(f.Reason) == causeOf(n.Reason) }
+	return addTo(all, n, maxAttempts, same, func(f *Failure) {
+		if f.Count += n.Count; !n.Last.Before(f.Last) {
+			f.Last, f.Reason, f.Status = n.Last, n.Reason, n.Status
+		}
+		if n.Since.Before(f.Since) {
+			f.Since = n.Since
+		}
+	})
 }
 
 const maxAttempts = 200 // distinct ones; limited because every edit of a file can bring new names
 
-// addAttempt returns all with a added to the entry of the same provider, outcome and mode, sorted by these.
-func addAttempt(all []Attempt, a *Attempt) []Attempt {
-	compare := func(x Attempt, y *Attempt) int {
+// addAttempt returns all with n added to the entry of the same provider, outcome and mode, sorted by these.
+func addAttempt(all []Attempt, n Attempt) []Attempt {
+	compare := func(x, y Attempt) int {
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Outcome, y.Outcome), cmp.Compare(x.Mode, y.Mode))
 	}
-	i, found := slices.BinarySearchFunc(all, a, compare)
-	switch {
-	case !found && len(all) < maxAttempts:
-		return slices.Insert(all, i, *a)
-	case found:
-		if all[i].Count += a.Count; !a.Last.Before(all[i].Last) {
-			all[i].Last, all[i].Reason = a.Last, a.Reason
+	all = addTo(all, n, maxAttempts, func(a *Attempt) bool { return compare(*a, n) == 0 }, func(a *Attempt) {
+		if a.Count += n.Count; !n.Last.Before(a.Last) {
+			a.Last, a.Reason = n.Last, n.Reason
 		}
-	}
+	})
+	slices.SortFunc(all, compare)
 	return all
 }
 
 // addUnreachable returns all with n added to the entry of the same upstream and address.
-func addUnreachable(all []Unreachable, n *Unreachable) []Unreachable {
-	i := slices.IndexFunc(all, func(u Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address })
-	switch {
-	case i >= 0:
-		if all[i].Count += n.Count; !n.Last.Before(all[i].Last) {
-			all[i].Last, all[i].Reason = n.Last, n.Reason
+func addUnreachable(all []Unreachable, n Unreachable) []Unreachable {
+	same := func(u *Unreachable) bool { return u.Upstream == n.Upstream && u.Address == n.Address }
+	return addTo(all, n, maxAttempts, same, func(u *Unreachable) {
+		if u.Count += n.Count; !n.Last.Before(u.Last) {
+			u.Last, u.Reason = n.Last, n.Reason
 		}
-	case len(all) < maxAttempts:
-		all = append(all, *n)
-	}
-	return all
+	})
 }
 
 // causes remembers which causes of failures have been logged, and when.
@@ -318,9 +309,6 @@ func (c *causes) First(of, reason string, now time.Time) bool {
 	}
 	if len(c.of) >= maxCauses {
 		return false // they are still counted
-	}
-	if c.of == nil {
-		c.of = map[string]time.Time{}
 	}
 	c.of[key] = now
 	return true
@@ -353,14 +341,10 @@ const maxKinds = 200 // distinct kinds of recalled content
 func addRecalled(all, more []Recalled) []Recalled {
 	all = slices.Clone(all)
 	for _, m := range more {
-		i := slices.IndexFunc(all, func(r Recalled) bool { return r.What == m.What && r.Pass == m.Pass })
-		switch {
-		case i >= 0:
-			all[i].Count += m.Count
-			all[i].Tokens += m.Tokens
-		case len(all) < maxKinds:
-			all = append(all, m)
-		}
+		all = addTo(all, m, maxKinds, func(r *Recalled) bool { return r.What == m.What && r.Pass == m.Pass }, func(r *Recalled) {
+			r.Count += m.Count
+			r.Tokens += m.Tokens
+		})
 	}
 	slices.SortStableFunc(all, func(a, b Recalled) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.What, b.What))
@@ -380,12 +364,6 @@ func (s *Stats) add(o *Stats) {
 	}
 	s.Requests += o.Requests
 	s.Passed += o.Passed
-	t, u := &s.Tokens, &o.Tokens
-	t.Received += u.Received
-	t.Recalled += u.Recalled
-	t.CacheRead += u.CacheRead
-	t.CacheWrite += u.CacheWrite
-	t.Output += u.Output
 	s.Cost += o.Cost
 	s.Unpriced += o.Unpriced
 	s.Estimated += o.Estimated
@@ -394,21 +372,19 @@ func (s *Stats) add(o *Stats) {
 	}
 	if h := o.Observed; h != nil {
 		sum := s.hypothetical()
-		sum.Epochs += h.Epochs
-		sum.Ingested += h.Ingested
-		sum.Sent += h.Sent
-		sum.Saved += h.Saved
-		sum.CostSaved += h.CostSaved
+		*sum = Observed{sum.Epochs + h.Epochs, sum.Ingested + h.Ingested, sum.Sent + h.Sent, sum.Saved + h.Saved, sum.CostSaved + h.CostSaved}
 	}
+	t, u := s.Tokens, o.Tokens
 	if o.Observe && o.Observed == nil { // saved by an earlier version: everything was sent unchanged
-		t.Sent += u.Received
+		u.Sent, u.Saved, u.Net = u.Received, 0, 0
 	} else {
-		t.Sent += u.Sent
 		s.EpochCount += o.EpochCount
-		t.Saved += u.Saved
-		t.Net += u.Net
 		s.Saved += o.Saved
 		s.Ingested += o.Ingested
+	}
+	s.Tokens = Tokens{
+		t.Received + u.Received, t.Sent + u.Sent, t.Saved + u.Saved, t.CacheRead + u.CacheRead, t.CacheWrite + u.CacheWrite,
+		t.Output + u.Output, t.Recalled + u.Recalled, t.Net + u.Net,
 	}
 	s.Accounts = addAccounts(s.Accounts, o.Accounts)
 	s.Compactions += o.Compactions
@@ -417,17 +393,17 @@ func (s *Stats) add(o *Stats) {
 	for kind, n := range o.Errors {
 		s.Errors[kind] += n
 	}
-	for i := range o.Attempts {
-		s.Attempts = addAttempt(s.Attempts, &o.Attempts[i])
+	for _, a := range o.Attempts {
+		s.Attempts = addAttempt(s.Attempts, a)
 	}
 	for _, w := range o.Windows {
 		s.Windows = addWindow(s.Windows, w)
 	}
-	for i := range o.Failures {
-		s.Failures = addFailure(s.Failures, &o.Failures[i])
+	for _, f := range o.Failures {
+		s.Failures = addFailure(s.Failures, f)
 	}
-	for i := range o.Unreachable {
-		s.Unreachable = addUnreachable(s.Unreachable, &o.Unreachable[i])
+	for _, u := range o.Unreachable {
+		s.Unreachable = addUnreachable(s.Unreachable, u)
 	}
 }
 

@@ -323,12 +323,9 @@ func (s *spliced) turn() {
 
 // await waits for the vendor's next answer, or for the time to send a ping that keeps the client's connection alive.
 func (s *spliced) await() {
-	wait := time.NewTimer(s.e.req.g.pingEvery)
-	defer wait.Stop()
 	select {
-	case <-wait.C:
+	case <-time.After(s.e.req.g.pingEvery):
 		s.out = s.splice.Ping()
-		return
 	case a := <-s.replies:
 		s.replies = nil
 		switch {

@@ -61,14 +61,6 @@ const (
 // elsewhere matches models that only their vendors run, so that no server nearby needs to be asked.
 var elsewhere = plain.Pattern(`^(?:.*/)?(?:claude|gpt-\d|chatgpt|o\d|gemini|grok)`)
 
-// windowOf returns the window, in tokens, of a request: the user's, else its model's, else the profile's.
-func windowOf(r *request, values *resolved) int {
-	if usersOwn(values) {
-		return values.Window
-	}
-	return askedWindow(r, values.Window)
-}
-
 // askedWindow returns the window of a request's model: as reported by a server nearby, else from the table of models, else
 // assumed, the profile's window. It never waits; a question to the server runs in the background.
 func askedWindow(r *request, assumed int) int {
@@ -162,9 +154,6 @@ func (ws *windows) statedOf(r *request) int {
 func (ws *windows) get(k windowKey, upstream string) *modelWindow {
 	w := ws.of[k]
 	if w == nil && len(ws.of) < maxWindows {
-		if ws.of == nil {
-			ws.of = map[windowKey]*modelWindow{}
-		}
 		w = &modelWindow{shown: Window{Upstream: upstream, Model: k.model}}
 		ws.of[k] = w
 	}
@@ -198,9 +187,6 @@ func (ws *windows) learn(of windowKey, text []byte, encoding string) error {
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.listed == nil {
-		ws.listed = map[windowKey]map[string]int{}
-	}
 	ws.listed[of] = upstream.Windows(list, ws.listed[of])
 	maps.DeleteFunc(ws.listed[of], func(_ string, n int) bool { return n < minWindow })
 	return nil
@@ -388,18 +374,14 @@ func (w *Window) Remedy() string {
 
 // addWindow merges a window known to another gateway, or to an earlier one, into all.
 func addWindow(all []Window, w Window) []Window {
-	i := slices.IndexFunc(all, func(k Window) bool { return k.Upstream == w.Upstream && k.Model == w.Model })
-	switch {
-	case i >= 0:
-		all[i].Truncated += w.Truncated
+	same := func(k *Window) bool { return k.Upstream == w.Upstream && k.Model == w.Model }
+	return addTo(all, w, maxWindows, same, func(k *Window) {
+		k.Truncated += w.Truncated
 		if w.Truncated > 0 {
-			all[i].Taken, all[i].Counted, all[i].Holds = w.Taken, w.Counted, w.Holds
+			k.Taken, k.Counted, k.Holds = w.Taken, w.Counted, w.Holds
 		}
-		if all[i].From == WindowNotKnown {
-			all[i].From, all[i].Tokens = w.From, w.Tokens
+		if k.From == WindowNotKnown {
+			k.From, k.Tokens = w.From, w.Tokens
 		}
-	case len(all) < maxWindows:
-		all = append(all, w)
-	}
-	return all
+	})
 }

@@ -50,7 +50,7 @@ func Asks(sentence string) bool {
 			continue
 		}
 		for _, rest := range politely[w[i].text] {
-			if follows(w[i+1:], rest) {
+			if slices.EqualFunc(w[i+1:min(len(w), i+1+len(rest))], rest, func(w word, r string) bool { return w.text == r }) {
 				return false
 			}
 		}
@@ -111,10 +111,6 @@ func wordsOf(s string) []word {
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-func follows(w []word, rest []string) bool {
-	return len(w) >= len(rest) && slices.EqualFunc(w[:len(rest)], rest, func(w word, r string) bool { return w.text == r })
-}
 
 // phrases returns an index of phrases, given with spaces between them, and a "_" for a space in one.
 func phrases(list string) map[string][][]string {

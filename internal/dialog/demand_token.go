@@ -216,7 +216,7 @@ func (x *lexicon) of(s string, asked bool) Demand {
 				}
 				switch p.role {
 				case roleAsk:
-					if i == 0 || softened(w[:i], p.tongue, x) {
+					if !slices.ContainsFunc(w[:i], func(t token) bool { return x.soft[t.id]>>p.tongue&1 == 0 }) {
 						return NoDemand
 					}
 				case roleHedge:
@@ -236,11 +236,6 @@ func (x *lexicon) of(s string, asked bool) Demand {
 		best = max(best, bestWeak)
 	}
 	return best
-}
-
-// softened reports whether words say nothing by themselves.
-func softened(w []token, tongue int, x *lexicon) bool {
-	return !slices.ContainsFunc(w, func(t token) bool { return x.soft[t.id]>>tongue&1 == 0 })
 }
 
 // excuse marks the words that p matches at i.

@@ -81,16 +81,8 @@ func (p *cfamily) container(h *header, j, n, depth int) int {
 	case "namespace":
 		name = ""
 	}
-	p.scope(from, min(end, n), inner, simple(name))
+	p.scope(from, min(end, n), inner, name[strings.LastIndexAny(name, ":.")+1:])
 	return p.after(j)
-}
-
-// simple is the last part of a qualified name.
-func simple(name string) string {
-	if i := strings.LastIndexAny(name, ":."); i >= 0 {
-		return name[i+1:]
-	}
-	return name
 }
 
 // containerName is the name of the type whose body j opens, or "".

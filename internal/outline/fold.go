@@ -67,15 +67,6 @@ func writeSignature(b *strings.Builder, header string) {
 	}
 }
 
-// countLines is the number of lines of src.
-func countLines(src string) int {
-	n := strings.Count(src, "\n")
-	if src != "" && src[len(src)-1] != '\n' {
-		n++
-	}
-	return n
-}
-
 // lineStarts gives the offset of every line and, last, the length of src, as if src ended
 // with a line break.
 func lineStarts(src string) []int {
@@ -142,7 +133,7 @@ func Pack(paths []string, chars int, define func(path string) (string, error)) F
 			continue
 		}
 		block := wrap(p, text)
-		if n := units(block); used+n <= chars {
+		if n := len(utf16.Encode([]rune(block))); used+n <= chars {
 			f.Blocks = append(f.Blocks, Block{Path: p, Text: block})
 			used += n
 			continue
@@ -163,15 +154,6 @@ const FileHead = "## File Context: "
 
 func wrap(path, text string) string {
 	return toolcall.ReminderOpen + "\n" + FileHead + path + "\n" + text + "\n" + toolcall.ReminderClose
-}
-
-// units is the length of s in UTF-16 code units.
-func units(s string) int {
-	n := 0
-	for _, r := range s {
-		n += utf16.RuneLen(r)
-	}
-	return n
 }
 
 // prefix is the longest prefix of s of at most n UTF-16 code units.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -87,7 +88,7 @@ func scanIndented(split func(string) []logical, read func(string) (head, bool), 
 		}
 		closeTo(0, prev)
 		// A literal that is never closed includes the last line break.
-		lines := countLines(src)
+		lines := 1 + strings.Count(strings.TrimSuffix(src, "\n"), "\n")
 		for i := range defs {
 			d := &defs[i]
 			d.End = min(d.End, lines)
@@ -115,51 +116,59 @@ func indentation(src string, i int, blanks string) (columns, after int) {
 	return columns, i
 }
 
-// pythonLines splits a text of Python.
-func pythonLines(src string) []logical {
+// A splitter splits a text into logical lines.
+type splitter struct {
+	blanks        string   // of an indentation
+	opens, closes string   // brackets that join lines
+	starts        []string // of lines that cannot be within brackets: one of those was never closed
+	// block returns the end of a comment of whole lines that begins at i, the length of the text if no code follows, else i.
+	block func(i int) int
+	// skip returns the end of a comment or literal at i on the line whose code starts at begin.
+	skip func(i, begin int) (end int, ok bool)
+	next func(i int) int // skips the here documents that begin at i
+}
+
+func (s *splitter) split(src string) []logical {
 	var out []logical
 	line := 1
 	for i := 0; i < len(src); {
+		if j := s.block(i); j > i {
+			line += strings.Count(src[i:j], "\n")
+			i = j
+			continue
+		}
 		indent := 0
-		indent, i = indentation(src, i, " \t\f")
+		indent, i = indentation(src, i, s.blanks)
 		begin, code := i, i // of the code
 		first, last := line, line
 		open := 0
 		for i < len(src) {
 			c := src[i]
 			if c == '\n' {
-				i++
-				line++
-				if open > 0 && !pythonStart(src[i:]) {
+				j := s.next(i + 1)
+				if j > i+1 {
+					last = line + strings.Count(src[i:j], "\n") - 1
+				}
+				line += strings.Count(src[i:j], "\n")
+				i = j
+				rest := strings.TrimLeft(src[i:min(len(src), i+200)], " \t")
+				if open > 0 && !slices.ContainsFunc(s.starts, func(start string) bool { return strings.HasPrefix(rest, start) }) {
 					continue
 				}
 				break
 			}
-			switch {
-			case c == '#':
-				if k := strings.IndexByte(src[i:], '\n'); k >= 0 {
-					i += k
-				} else {
-					i = len(src)
-				}
-				continue
-			case c == '"' || c == '\'':
-				j := pythonString(src, i)
+			if j, ok := s.skip(i, begin); ok {
 				line += strings.Count(src[i:j], "\n")
+				if c != '#' {
+					code, last = j, line
+				}
 				i = j
-				code, last = i, line
 				continue
-			case c == '\\' && i+1 < len(src):
-				i++
-				if src[i] == '\r' && i+1 < len(src) && src[i+1] == '\n' {
-					i++
-				}
-				if src[i] == '\n' {
-					line++
-				}
-			case c == '(' || c == '[' || c == '{':
+			}
+			switch {
+			case strings.IndexByte(s.opens, c) >= 0:
 				open++
-			case c == ')' || c == ']' || c == '}':
+			case strings.IndexByte(s.closes, c) >= 0:
 				open = max(open-1, 0)
 			}
 			i++
@@ -174,11 +183,27 @@ func pythonLines(src string) []logical {
 	return out
 }
 
-// pythonStart reports whether a line begins a definition. It cannot do so within brackets, so
-// one of them was never closed.
-func pythonStart(s string) bool {
-	s = strings.TrimLeft(s[:min(len(s), 200)], " \t")
-	return strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "class ") || strings.HasPrefix(s, "async def ") || strings.HasPrefix(s, "@")
+// pythonLines splits a text of Python.
+func pythonLines(src string) []logical {
+	none := func(i int) int { return i }
+	skip := func(i, _ int) (end int, ok bool) {
+		switch c := src[i]; {
+		case c == '#':
+			if k := strings.IndexByte(src[i:], '\n'); k >= 0 {
+				return i + k, true
+			}
+			return len(src), true
+		case c == '"' || c == '\'':
+			return pythonString(src, i), true
+		case c == '\\' && strings.HasPrefix(src[i+1:], "\r\n"):
+			return i + 3, true
+		case c == '\\' && i+1 < len(src):
+			return i + 2, true
+		}
+		return i, false
+	}
+	s := splitter{" \t\f", "([{", ")]}", []string{"def ", "class ", "async def ", "@"}, none, skip, none}
+	return s.split(src)
 }
 
 // pythonString is the offset after the literal that begins at i.

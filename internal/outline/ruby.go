@@ -6,7 +6,9 @@ import "strings"
 // they are mostly blocks.
 func rubyLines(src string) []logical {
 	r := &ruby{src: src}
-	return r.lines()
+	skip := func(i, begin int) (end int, ok bool) { return r.skip(i, begin, 0) }
+	s := splitter{" \t", "([", ")]", []string{"def ", "class ", "module "}, r.block, skip, r.documents}
+	return s.split(src)
 }
 
 type ruby struct {
@@ -15,82 +17,18 @@ type ruby struct {
 	guesses int
 }
 
-func (r *ruby) lines() []logical {
-	var out []logical
-	src := r.src
-	line := 1
-	for i := 0; i < len(src); {
-		if strings.HasPrefix(src[i:], "=begin") {
-			j := strings.Index(src[i:], "\n=end")
-			if j < 0 {
-				return out
-			}
-			j = i + j + 5
-			line += strings.Count(src[i:j], "\n")
-			i = j
-			for i < len(src) && src[i] != '\n' {
-				i++
-			}
-			if i < len(src) {
-				i++
-				line++
-			}
-			continue
-		}
-		if strings.HasPrefix(src[i:], "__END__") && (len(src) == i+7 || src[i+7] == '\n' || src[i+7] == '\r') {
-			return out
-		}
-		indent := 0
-		indent, i = indentation(src, i, " \t")
-		begin, code := i, i
-		first, last := line, line
-		open := 0
-		for i < len(src) {
-			c := src[i]
-			if c == '\n' {
-				j := i + 1
-				if len(r.here) > 0 {
-					j = r.documents(j)
-					last = line + strings.Count(src[i:j], "\n") - 1
-				}
-				line += strings.Count(src[i:j], "\n")
-				i = j
-				if open > 0 && !rubyStart(src[i:]) {
-					continue
-				}
-				break
-			}
-			j, skipped := r.skip(i, begin, 0)
-			if skipped {
-				line += strings.Count(src[i:j], "\n")
-				if c != '#' {
-					code, last = j, line
-				}
-				i = j
-				continue
-			}
-			switch c {
-			case '(', '[':
-				open++
-			case ')', ']':
-				open = max(open-1, 0)
-			}
-			i++
-			if c > ' ' {
-				code, last = i, line
-			}
-		}
-		if code > begin {
-			out = append(out, logical{begin, code, indent, first, last})
-		}
+// block returns the end of the comment from =begin to =end at i, or of the text from __END__.
+func (r *ruby) block(i int) int {
+	rest := r.src[i:]
+	if strings.HasPrefix(rest, "=begin") {
+		_, after, _ := strings.Cut(rest, "\n=end")
+		_, after, _ = strings.Cut(after, "\n")
+		return len(r.src) - len(after)
 	}
-	return out
-}
-
-// rubyStart reports whether a line begins with a keyword that cannot be within brackets.
-func rubyStart(s string) bool {
-	s = strings.TrimLeft(s[:min(len(s), 200)], " \t")
-	return strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "class ") || strings.HasPrefix(s, "module ")
+	if after, ok := strings.CutPrefix(rest, "__END__"); ok && (after == "" || after[0] == '\n' || after[0] == '\r') {
+		return len(r.src)
+	}
+	return i
 }
 
 // rubyHead reads def, class and module.

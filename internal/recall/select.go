@@ -254,7 +254,7 @@ func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int
 			continue
 		}
 		rest := text[max(offset-begin, 0):]
-		if !utf8.RuneStart(firstByte(rest)) && offset > begin {
+		if rest != "" && !utf8.RuneStart(rest[0]) && offset > begin {
 			return nil, fmt.Errorf("offset %d is inside of a character; use the offset that the page before gave", offset)
 		}
 		if n := fit(rest, limit); n < len(rest) {
@@ -278,13 +278,6 @@ func Select(ctx context.Context, pieces []Piece, s *Selection, offset, limit int
 		page.Next = 0
 	}
 	return page, nil
-}
-
-func firstByte(s string) byte {
-	if s == "" {
-		return 0
-	}
-	return s[0]
 }
 
 // fit returns how many bytes of text fit into limit: whole lines if they are at least half of it.

@@ -70,20 +70,15 @@ func (n *Node) Describe() string {
 	case nil:
 		return "empty"
 	case string:
-		return describeText(v)
+		if secret.Shown(v) {
+			return "a string"
+		}
+		return fmt.Sprintf("the string %q", plain.Abbreviate(v))
 	case bool:
 		return fmt.Sprintf("the boolean %t", v)
 	default:
 		return fmt.Sprintf("the number %v", v)
 	}
-}
-
-// describeText quotes s, unless it may be a secret.
-func describeText(s string) string {
-	if secret.Shown(s) {
-		return "a string"
-	}
-	return fmt.Sprintf("the string %q", plain.Abbreviate(s))
 }
 
 // Plain returns n as decoded JSON: nil, bool, int64, float64, string, []any, map[string]any.

@@ -79,7 +79,7 @@ func (c *Conversation) findReplaced() {
 		lines := c.Lines[pass.Lines.Start:pass.Lines.End]
 		if pass.answers() && pass.family == families[dialog.FamilyCommand] {
 			for i := range lines[:min(len(wrapperForms), len(lines))] {
-				lines[i].replaced = isWrapper(lines[i].Text)
+				lines[i].replaced = slices.ContainsFunc(wrapperForms, func(f string) bool { return strings.HasPrefix(lines[i].Text, f) })
 			}
 		}
 		if pass.Kind != dialog.KindToolCall || pass.partial || failed[pass.call] {
@@ -132,11 +132,6 @@ func isSwitch(line *Line, family uint8) bool {
 
 // wrapperForms begin the lines that Codex puts before the output of a command.
 var wrapperForms = []string{"Chunk ID: ", "Wall time: ", "Process exited with code 0", "Original token count: ", "Output:"}
-
-// isWrapper reports whether a line at the head of a command's result says nothing about the command's effect.
-func isWrapper(line string) bool {
-	return slices.ContainsFunc(wrapperForms, func(form string) bool { return strings.HasPrefix(line, form) })
-}
 
 // isPatch reports whether the lines of a call have a patch in the form of apply_patch.
 func isPatch(lines []Line) bool {

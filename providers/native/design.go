@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/condensehq/condense/core"
@@ -272,7 +273,10 @@ func (p *Provider) pieces(counter core.Counter, messages []core.Message, room in
 	var pieces []piece
 	for _, span := range core.Groups(messages) {
 		shaped := shape.shape(messages[span.Start:span.End])
-		shaped = withoutBeginning(shaped)
+		// A piece is not the beginning of anything.
+		if len(shaped) > 1 && shaped[1].Role == core.RoleAssistant && slices.Equal(shaped[0].Parts, []core.Part{beginning}) {
+			shaped = shaped[1:]
+		}
 		g := piece{shaped, messagesTokens(counter, shaped)}
 		if g.tokens <= room {
 			if len(shaped) > 0 {
@@ -290,15 +294,6 @@ func (p *Provider) pieces(counter core.Counter, messages []core.Message, room in
 		}
 	}
 	return pieces
-}
-
-// withoutBeginning returns shaped messages without the words that shape puts before an
-// assistant who speaks first: a piece is not the beginning of anything.
-func withoutBeginning(shaped []core.Message) []core.Message {
-	if len(shaped) > 1 && shaped[1].Role == core.RoleAssistant && len(shaped[0].Parts) == 1 && shaped[0].Parts[0] == core.Part(beginning) {
-		return shaped[1:]
-	}
-	return shaped
 }
 
 // fragments cuts a part into texts of at most so many tokens, at line breaks where there are any. Other content

@@ -171,7 +171,7 @@ func (c *Config) Validate() error {
 			fault("%s: %q is none of %s", name, value, strings.Join(allowed, ", "))
 		}
 	}
-	oneOf("preset", c.Preset, presetNames()...)
+	oneOf("preset", c.Preset, plain.Each(presets, func(p preset) string { return p.Name })...)
 	oneOf("request", c.Request, requestText, requestNative, requestPrefix)
 	for _, n := range []struct {
 		name  string
@@ -307,8 +307,4 @@ func presetConfig(name string) (Config, bool) {
 	c := p.settings
 	c.Preset = p.Name
 	return c, p.Name == name
-}
-
-func presetNames() []string {
-	return plain.Each(presets, func(p preset) string { return p.Name })
 }

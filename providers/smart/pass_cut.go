@@ -87,7 +87,7 @@ func cutSegment(w *work, i, limit int) {
 // may stay.
 func gapStub(w *work, i, limit, spare int) (s stub, bytes int, ok bool) {
 	p := &w.segments[i]
-	if !tooLong(p, limit) {
+	if p.fixed || p.gone || p.tokens <= limit || hasStub(p.text) && p.tokens <= limit+limit/2 {
 		return s, 0, false
 	}
 	s.gap = true
@@ -95,13 +95,6 @@ func gapStub(w *work, i, limit, spare int) (s stub, bytes int, ok bool) {
 	room := limit - w.count(s.String()) - spare
 	// Bytes per token, as the text has them on average.
 	return s, int(int64(len(p.text)) * int64(room) / int64(p.tokens)), room > 0
-}
-
-// tooLong reports whether a segment may be cut to limit. One that was cut already may be
-// half as long again: cuts are by bytes, and a second cut for a few tokens is not worth
-// its stub.
-func tooLong(p *segment, limit int) bool {
-	return !p.fixed && !p.gone && p.tokens > limit && (!hasStub(p.text) || p.tokens > limit+limit/2)
 }
 
 type headTailSettings struct {

@@ -157,7 +157,9 @@ var reasoningPass = define("reasoning", classLossy,
 			}
 			w.visited(1)
 			if w.saysMore(msg) {
-				w.drop(i)
+				p := &w.segments[i]
+				w.book(p, p.tokens)
+				p.text, p.tokens, p.gone, p.edited = "", 0, true, true
 			}
 		}
 		return nil

@@ -100,7 +100,7 @@ func (p *Provider) Condense(ctx context.Context, req *core.Request) (*core.Resul
 	switch gain := before - core.TotalTokens(out.Messages); {
 	case gain <= 0:
 		why = "nothing to remove: 0 tokens, 0 % saved"
-	case !p.enough(gain, before, req):
+	case before-gain > req.Budget.Room() && (gain < p.c.MinGain || float64(gain) < p.c.MinShare*float64(before)):
 		why = fmt.Sprintf("%d tokens are %.1f %%, less than min_gain or min_share", gain, 100*float64(gain)/float64(before))
 	case p.c.Accept != Accept{}:
 		why = p.c.Accept.refuses(newWork(req, 0, w.reader), req.Messages, out.Messages)
@@ -204,11 +204,6 @@ func (p *Provider) decide(ctx context.Context, w *work, at *progress, i, end int
 		}
 	}
 	return nil
-}
-
-// enough reports whether saving gain of before tokens justifies a change.
-func (p *Provider) enough(gain, before int, req *core.Request) bool {
-	return before-gain <= req.Budget.Room() || gain >= p.c.MinGain && float64(gain) >= p.c.MinShare*float64(before)
 }
 
 // addStep adds the step s of a pass to d, its step in earlier rounds, if any.

@@ -86,8 +86,10 @@ func newWork(req *core.Request, room int, reader *dialog.Reader) *work {
 	w.tokens += plain.Sum(w.msgs, func(x core.Message) int { return x.Tokens })
 	w.read(reader.Read(w.msgs))
 	for _, i := range core.Pending(req.Messages) {
-		for k := w.ofMsg[i].Start; k < w.ofMsg[i].End; k++ {
-			w.fix(&w.blocks[k])
+		for _, b := range w.blocks[w.ofMsg[i].Start:w.ofMsg[i].End] {
+			for k := b.segments.Start; k < b.segments.End; k++ {
+				w.segments[k].fixed = true
+			}
 		}
 	}
 	return w
@@ -136,12 +138,6 @@ func (w *work) repeated() int {
 	return sum
 }
 
-func (w *work) fix(b *block) {
-	for k := b.segments.Start; k < b.segments.End; k++ {
-		w.segments[k].fixed = true
-	}
-}
-
 // fits reports whether there is nothing left to do.
 func (w *work) fits() bool { return w.tokens <= w.room }
 
@@ -172,13 +168,6 @@ func (w *work) exact(p *segment) int {
 		return p.tokens
 	}
 	return w.count(p.text)
-}
-
-// drop removes segment i without a text in its place.
-func (w *work) drop(i int) {
-	p := &w.segments[i]
-	w.book(p, p.tokens)
-	p.text, p.tokens, p.gone, p.edited = "", 0, true, true
 }
 
 // book records that n tokens were saved in p.

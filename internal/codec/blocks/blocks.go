@@ -60,20 +60,15 @@ var blockFields = []string{
 	"type", "text", "id", "name", "input", "tool_use_id", "content", "is_error", "source", "thinking", "signature", "data",
 }
 
-func splitBlock(raw []byte) block {
-	var b block
-	rawjson.Pick(raw, blockFields, &b.kind, &b.text, &b.id, &b.name, &b.input, &b.callID, &b.content, &b.isError, &b.source,
-		&b.thinking, &b.signature, &b.data)
-	return b
-}
-
 // decodeBlock returns the part that the block raw is. A block of an unknown kind is opaque; so
 // is one nested where it is not allowed.
 func decodeBlock(raw []byte) (core.Part, *syntax.Error) {
 	if !rawjson.IsObject(raw) {
 		return nil, &syntax.Error{Found: syntax.Describe(raw) + " as a block of content", Want: "an object"}
 	}
-	b := splitBlock(raw)
+	var b block
+	rawjson.Pick(raw, blockFields, &b.kind, &b.text, &b.id, &b.name, &b.input, &b.callID, &b.content, &b.isError, &b.source,
+		&b.thinking, &b.signature, &b.data)
 	kind := rawjson.Text(b.kind)
 	switch kind {
 	case "text":

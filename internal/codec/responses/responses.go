@@ -243,19 +243,14 @@ func arrange(f *codec.File, out *codec.Output) []core.Message {
 		}
 		arranged = append(arranged, held[m.ID]...)
 		if bereft[m.ID] {
-			dropID(&m)
+			switch rawjson.Text(rawjson.Field(m.Source, "type")) {
+			case "message", "function_call", "custom_tool_call": // the vendor needs no ID of them
+				m.Source = rawjson.DropField(m.Source, "id")
+			}
 		}
 		arranged = append(arranged, m)
 	}
 	return arranged
-}
-
-// dropID removes the item's own ID where the vendor needs none.
-func dropID(m *core.Message) {
-	switch rawjson.Text(rawjson.Field(m.Source, "type")) {
-	case "message", "function_call", "custom_tool_call":
-		m.Source = rawjson.DropField(m.Source, "id")
-	}
 }
 
 func isReasoning(m *core.Message) bool {

@@ -216,21 +216,14 @@ const SessionHeader = "X-Condense-Session"
 // Session returns the client's ID of its session; empty if there is none, or if it is not safe in a file name.
 // Sub-agents can share an ID, so that it never identifies a conversation alone. Body is the ID in the request's body.
 func (a *Agent) Session(h http.Header, body string) string {
-	if id := firstID(h, SessionHeader); id != "" {
-		return id
+	id := cmp.Or(firstID(h, SessionHeader), firstID(h, a.Sessions...))
+	if id == "" && a == Any() {
+		id = firstID(h, generalSessions...)
 	}
-	if id := firstID(h, a.Sessions...); id != "" {
-		return id
+	if id == "" && validID(body) {
+		id = body
 	}
-	if a == Any() {
-		if id := firstID(h, generalSessions...); id != "" {
-			return id
-		}
-	}
-	if validID(body) {
-		return body
-	}
-	return ""
+	return id
 }
 
 // SubAgent returns the id of the sub-agent that sent a request; empty for the agent itself.

@@ -278,7 +278,7 @@ func (d *Controller) change(ctx context.Context, c *Conversation, f func(*sessio
 	return nil
 }
 
-// Bounds of orders: each one costs a write of the vendor's cache, and what it removes the model lacks.
+// Bounds of orders: each one costs a write of the vendor's cache, and the model lacks the removed messages.
 const (
 	minTarget = 10.0        // percent of the window
 	minPause  = time.Minute // between two condensations by order

@@ -125,9 +125,7 @@ func (v *View) add(api wire.API, raw []byte, as Shown) error {
 	for _, m := range doc.Journal.View() {
 		one := as
 		one.Role, one.Text = string(m.Role), strings.TrimSpace(messages.Text(m.Parts))
-		one.Protected = slices.ContainsFunc(v.Conversation.Protections, func(p session.Protection) bool {
-			return p.Text != "" && strings.Contains(one.Text, p.Text)
-		})
+		one.Protected = session.Protects(v.Conversation.Protections, one.Text)
 		v.Messages = append(v.Messages, one)
 	}
 	return nil
@@ -191,7 +189,7 @@ func (c *Conversation) next() string {
 	return "at " + size.Group(c.DueAt)
 }
 
-// Troubles say what fails in the conversation, what that costs, and what to do; nothing if all is well.
+// Troubles name the failures in the conversation, their costs and the remedies; nothing if all is well.
 func (c *Conversation) Troubles() (all []string) {
 	add := func(f *session.Failing, what, cost, otherwise string) {
 		all = append(all, fmt.Sprintf("%s, %s; %s: %s", what, f.Said(), cost, cmp.Or(Advice(f.Status), otherwise)))
@@ -220,7 +218,8 @@ func (c *Conversation) Troubles() (all []string) {
 	return all
 }
 
-// money says what condensing has saved or cost so far, against what, and why it costs; empty if that is nothing, or not known.
+// money says how much condensing has saved or cost so far, compared with which sum, and the reason of a cost; empty if that is nothing,
+// or not known.
 func (c *Conversation) money() string {
 	const cent = .005
 	agent := agents.Find(c.Agent)

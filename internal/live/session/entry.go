@@ -191,8 +191,7 @@ func (c *Lease) Frozen() *lineage.State {
 	if c.Entry.State == nil {
 		return nil
 	}
-	s := *c.Entry.State
-	return &s
+	return new(*c.Entry.State)
 }
 
 // Guess records that a view was sent without being stored. At is the rolling hash of its last message. The next request

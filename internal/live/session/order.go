@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/condensehq/condense/internal/live/job"
@@ -63,6 +65,11 @@ type Control struct {
 	Number      int          `json:"number,omitempty"` // of the last order
 	Order       *Order       `json:"order,omitempty"`  // waits for a request
 	Last        *Order       `json:"last,omitempty"`   // the last one carried out
+}
+
+// Protects reports whether a text contains one that the user protects.
+func Protects(all []Protection, text string) bool {
+	return slices.ContainsFunc(all, func(p Protection) bool { return p.Text != "" && strings.Contains(text, p.Text) })
 }
 
 // Protected returns a text that differs if the protections do.
@@ -179,7 +186,7 @@ type About struct {
 	Saved     float64        `json:"saved,omitempty"` // US dollars by all answers; negative if it has cost more
 }
 
-// Words are a set of the parts of words: what it lacks is not in the texts, what it has may be. An empty one has all.
+// Words are a set of the parts of words: one that it lacks is in none of the texts, one that it has may be. An empty set has all.
 type Words []byte
 
 // each calls f with the place of each part of a text.
@@ -232,19 +239,13 @@ func (f *Failing) Stuck() bool { return f != nil && f.Forced > 1 }
 
 // Failing returns the epochs of the conversation that could not begin; nil for none.
 func (c *Lease) Failing() *Failing {
-	if a := c.Said(); a != nil {
-		return a.Failing
-	}
-	return nil
+	return cmp.Or(c.Said(), &About{}).Failing
 }
 
 // Fail adds an epoch that could not begin, and returns all such.
 func (c *Lease) Fail(why job.Cause, forced bool, now time.Time) Failing {
 	defer c.lock()()
-	a := About{}
-	if c.about != nil {
-		a = *c.about
-	}
+	a := *cmp.Or(c.about, &About{})
 	a.Failing = a.Failing.Again(why, now)
 	if forced {
 		a.Failing.Forced++

@@ -468,8 +468,7 @@ func (c *Lease) Again(ctx context.Context, from store.Store) error {
 		return err
 	}
 	defer c.lock()()
-	s := *c.Entry.State
-	c.State, c.Based = &s, c.version
+	c.State, c.Based = new(*c.Entry.State), c.version
 	return nil
 }
 
@@ -487,7 +486,6 @@ func (c *Lease) Latest(ctx context.Context) bool {
 		c.Release()
 		return false
 	}
-	s := *c.Entry.State
-	c.State, c.Based = &s, c.version
+	c.State, c.Based = new(*c.Entry.State), c.version
 	return true
 }

@@ -124,7 +124,9 @@ type restarts struct {
 
 // failure records that the program failed at now, for the reason err.
 func (r *restarts) failure(now time.Time, err error) {
-	r.forget(now)
+	for len(r.failed) > 0 && now.Sub(r.failed[0]) > r.rule.Window {
+		r.failed = r.failed[1:]
+	}
 	r.failed = append(r.failed, now)
 	r.last = err
 	n := len(r.failed)
@@ -144,9 +146,3 @@ func (r *restarts) failure(now time.Time, err error) {
 
 // wait returns how long after now the next start must wait.
 func (r *restarts) wait(now time.Time) time.Duration { return max(0, r.until.Sub(now)) }
-
-func (r *restarts) forget(now time.Time) {
-	for len(r.failed) > 0 && now.Sub(r.failed[0]) > r.rule.Window {
-		r.failed = r.failed[1:]
-	}
-}

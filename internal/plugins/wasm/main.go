@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -86,7 +85,7 @@ func cacheFor(dir, sum string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !info.IsDir() || !private(info) {
+		if !info.IsDir() || filepath.Separator != '\\' && info.Mode().Perm()&0o077 != 0 {
 			return "", fmt.Errorf("others may write to %s (%s): chmod 700 or remove it", d, info.Mode())
 		}
 	}
@@ -101,11 +100,6 @@ func cacheFor(dir, sum string) (string, error) {
 		}
 	}
 	return mine, os.Chtimes(mine, now, now)
-}
-
-// private reports whether only its owner may enter a folder.
-func private(info fs.FileInfo) bool {
-	return filepath.Separator == '\\' || info.Mode().Perm()&0o077 == 0
 }
 
 // machine names the runtime with its version.

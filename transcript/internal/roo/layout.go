@@ -67,7 +67,7 @@ func (l *layout) findMarkers() {
 		// messages from the end.
 		stands := len(l.items[i].entry.HiddenBy) == 0 && at > i
 		switch {
-		case id == "" || !l.inScope(i) && id == l.pivotID():
+		case id == "" || !l.inScope(i) && l.pivot != none && id == l.items[l.pivot].entry.InsertedBy:
 		case ok && !l.inScope(i) && l.olderSummary(at): // it needs no marker: its name is in condenseParent
 		case ok && (l.inScope(at) || !l.inScope(i)) && at != l.pivot && !stands:
 			l.markers[id] = at
@@ -98,14 +98,6 @@ func (l *layout) findMarkers() {
 	}
 }
 
-// pivotID returns the condensation that inserted the summary that Roo begins with.
-func (l *layout) pivotID() string {
-	if l.pivot == none {
-		return ""
-	}
-	return l.items[l.pivot].entry.InsertedBy
-}
-
 // tag sets the tags of item i.
 func (l *layout) tag(i int) {
 	it := &l.items[i]
@@ -125,7 +117,10 @@ func (l *layout) tag(i int) {
 	}
 	if id := it.entry.InsertedBy; id != "" && l.markers[id] == i {
 		if _, ok := l.markers[id]; ok {
-			l.makeMarker(it, id)
+			if !it.tags.marker {
+				it.set("isTruncationMarker", []byte("true"))
+			}
+			it.name("truncationId", it.tags.truncationID, id)
 		}
 	}
 	hider := l.hider(i)
@@ -157,13 +152,6 @@ func (l *layout) summaryName() string {
 		return it.entry.InsertedBy
 	}
 	return it.entry.Message.ID
-}
-
-func (l *layout) makeMarker(it *item, id string) {
-	if !it.tags.marker {
-		it.set("isTruncationMarker", []byte("true"))
-	}
-	it.name("truncationId", it.tags.truncationID, id)
 }
 
 // name sets a tag to a name, unless it has it already.

@@ -199,7 +199,10 @@ func decode(raw []byte) (message, *syntax.Error) {
 		case "ts":
 			m.Time = rawjson.UnixMilli(v)
 		case "condense":
-			m.note = decodeNote(v)
+			m.note = note{}
+			if rawjson.IsObject(v) && json.Unmarshal(v, &m.note) != nil {
+				m.note = note{}
+			}
 		default:
 			m.tags.see(string(k), v)
 		}
@@ -283,15 +286,6 @@ type record struct {
 // empty reports whether n has no content.
 func (n *note) empty() bool {
 	return n.ID == "" && n.Kind == "" && n.Time.IsZero() && n.Role == "" && n.Message == nil && n.CopyOf == "" && !n.Carrier && len(n.Records) == 0
-}
-
-// decodeNote returns the note raw; an empty one if raw is not a note.
-func decodeNote(raw []byte) note {
-	var n note
-	if !rawjson.IsObject(raw) || json.Unmarshal(raw, &n) != nil {
-		return note{}
-	}
-	return n
 }
 
 func (n *note) encode() ([]byte, error) {

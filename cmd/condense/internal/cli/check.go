@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/suggest"
@@ -58,10 +59,12 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 	k.read(c)
 	k.uses = nil
 	faults, seen := config.Errors{}, map[string]bool{}
-	check := func(profile, mode string) error {
-		r, err := c.Resolve(profile, mode)
+	places := plain.Each(c.Profiles(), func(name string) Place { return Place{Profile: name} })
+	places = append(places, plain.Each(c.Modes(), func(name string) Place { return Place{Mode: name} })...)
+	for _, at := range places {
+		r, err := c.Resolve(at.Profile, at.Mode)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, p := range r.Providers() {
 			s, err := k.Registry.Get(p.Strategy)
@@ -76,17 +79,6 @@ func (k *Checker) Chains(c *config.Config) (config.Errors, error) {
 					Origin: r.Origin("chain"), Key: "chain", Problem: fmt.Sprintf("%s under profile %s: %s", key, r.Profile, f.Problem), Allowed: f.Allowed,
 				})
 			}
-		}
-		return nil
-	}
-	for _, name := range c.Profiles() {
-		if err := check(name, ""); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range c.Modes() {
-		if err := check("", name); err != nil {
-			return nil, err
 		}
 	}
 	return faults, nil
@@ -147,15 +139,12 @@ func (k *Checker) Readers(c *config.Config, r *config.Resolved) []Reader {
 			add(resolver.Reader{Skipped: p.Withheld})
 			continue
 		}
-		if p.Plugin != "" {
-			if k.Unusable != nil {
-				if err := k.Unusable(c, p); err != nil {
-					add(resolver.Reader{Skipped: err.Error()})
-				}
+		if p.Plugin != "" && k.Unusable != nil {
+			if err := k.Unusable(c, p); err != nil {
+				add(resolver.Reader{Skipped: err.Error()})
 			}
-			continue
 		}
-		s, err := k.Registry.Get(p.Strategy)
+		s, err := k.Registry.Get(p.Strategy) // a plugin has none
 		if err != nil {
 			continue
 		}
@@ -261,8 +250,7 @@ func openFaults(s registry.Strategy, settings map[string]json.RawMessage, known 
 	if err == nil {
 		return nil
 	}
-	text := strings.TrimPrefix(err.Error(), "open "+s.Name+": ")
-	text = strings.TrimPrefix(text, "settings: ")
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "open "+s.Name+": "), "settings: ")
 	faults := map[string]string{}
 	for line := range strings.SplitSeq(text, "\n") {
 		name, problem := splitFault(line, known)

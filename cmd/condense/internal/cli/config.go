@@ -193,12 +193,11 @@ func (a *App) reportUntrusted(c *config.Config) {
 
 // reportOnce prints a message, once for each id.
 func (a *App) reportOnce(id, format string, args ...any) {
-	if a.reported[id] {
-		return
-	}
 	if a.reported == nil {
 		a.reported = map[string]bool{}
 	}
-	a.reported[id] = true
-	term.Printf(a.Stderr, format, args...)
+	if !a.reported[id] {
+		a.reported[id] = true
+		term.Printf(a.Stderr, format, args...)
+	}
 }

@@ -239,11 +239,7 @@ func (a *App) keepCopy(path string) error {
 		}
 		name = fmt.Sprintf("%s.bak-%d", path, n)
 	}
-	file, err := OpenFile(name, a.modeOf(path))
-	if err == nil {
-		err = file.Write(data)
-	}
-	if err == nil {
+	if err = WriteFile(name, data, a.modeOf(path)); err == nil {
 		term.Printf(a.Stderr, "kept a copy of %s as %s\n", path, name)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -219,10 +220,8 @@ func messageNamed(j *history.Journal, name string) (string, error) {
 		return messages[n-1].ID, nil
 	}
 	ids := plain.Each(messages, func(m core.Message) string { return m.ID })
-	for _, e := range j.Dropped() {
-		if e.Original.ID == name {
-			return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' restores it", name)
-		}
+	if slices.ContainsFunc(j.Dropped(), func(e history.Entry) bool { return e.Original.ID == name }) {
+		return "", fmt.Errorf("message %q was dropped by a rewind; 'condense undo --rewind' restores it", name)
 	}
 	return "", fmt.Errorf("no message %q%s; 'condense view --all' lists them", name, suggest.DidYouMean(name, ids))
 }
@@ -301,17 +300,12 @@ func condensationNamed(all []history.Condensation, name, format string) (string,
 	if name == "" {
 		return all[len(all)-1].ID, nil
 	}
-	var ids, matches []string
-	for _, c := range all {
-		if c.ID == name {
-			return c.ID, nil
-		}
-		ids = append(ids, c.ID)
-		if strings.HasPrefix(c.ID, name) {
-			matches = append(matches, c.ID)
-		}
-	}
-	if len(matches) == 1 {
+	ids := plain.Each(all, func(c history.Condensation) string { return c.ID })
+	matches := plain.Only(ids, func(id string) bool { return strings.HasPrefix(id, name) })
+	switch {
+	case slices.Contains(ids, name):
+		return name, nil
+	case len(matches) == 1:
 		return matches[0], nil
 	}
 	return "", fmt.Errorf("no condensation %q; there are %s", name, strings.Join(ids, ", "))

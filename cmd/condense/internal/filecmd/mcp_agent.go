@@ -103,7 +103,7 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 		st.Name = fmt.Sprintf("session %s of %s, results kept by the hook only", id, s.agent)
 	}
 	for _, path := range s.kept.Files(s.agent, id) {
-		if err := addKept(st.Conversation, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := addOriginals(st.Conversation, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -113,25 +113,11 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 		}
 		other := recall.New(history.New())
 		for _, path := range s.kept.Find(s.agent, ref.Handle) {
-			if err := addKept(other, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if _, err := addOriginals(other, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
 		return other.Named(ref), nil
 	}
 	return st, nil
-}
-
-// addKept adds the originals in a file to a conversation.
-func addKept(c *recall.Conversation, path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	d, err := originals(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	c.Add(path, d.Journal)
-	return nil
 }

@@ -75,7 +75,7 @@ func (r *recalling) find(name string) (found []recall.Piece, err error) {
 	case is && (refs == nil || refs[0].Handle != ""):
 		return named, nil
 	case partForm().MatchString(name):
-		s, err := r.readPart(filepath.Join(originalsDir(r.path), strings.TrimSuffix(name, ".jsonl")+".jsonl"))
+		s, err := addOriginals(r.conversation, filepath.Join(originalsDir(r.path), strings.TrimSuffix(name, ".jsonl")+".jsonl"))
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (r *recalling) readParts() error {
 		}
 	}
 	for _, path := range paths {
-		if _, err := r.readPart(path); err != nil {
+		if _, err := addOriginals(r.conversation, path); err != nil {
 			return err
 		}
 	}
@@ -146,8 +146,8 @@ func (r *recalling) readParts() error {
 	return nil
 }
 
-// readPart adds a file of originals to the conversation.
-func (r *recalling) readPart(path string) (*recall.Source, error) {
+// addOriginals adds a file of originals to a conversation.
+func addOriginals(c *recall.Conversation, path string) (*recall.Source, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (r *recalling) readPart(path string) (*recall.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return r.conversation.Add(path, d.Journal), nil
+	return c.Add(path, d.Journal), nil
 }
 
 // lost returns hidden and rewritten content, of one condensation if one is named.
@@ -169,11 +169,8 @@ func (r *recalling) lost() ([]recall.Piece, error) {
 	if err != nil {
 		return nil, err
 	}
-	touched := map[string]bool{}
 	c := all[slices.IndexFunc(all, func(c history.Condensation) bool { return c.ID == id })]
-	for _, id := range c.Edit.Hide {
-		touched[id] = true
-	}
+	touched := plain.Set(c.Edit.Hide)
 	for i := range c.Edit.Rewrite {
 		touched[c.Edit.Rewrite[i].ID] = true
 	}

@@ -332,19 +332,11 @@ func (r *runFlags) named() string {
 		return ""
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	dir := sessions.Folder(r.file.Document.Format, f)
-	if dir == "" {
-		return ""
-	}
-	dir, err = filepath.EvalSymlinks(dir)
-	here, other := os.Getwd()
-	if err != nil || other != nil {
-		return ""
-	}
-	if here, err = filepath.EvalSymlinks(here); err != nil {
-		return ""
-	}
-	if rel, err := filepath.Rel(here, dir); err != nil || !filepath.IsLocal(rel) {
+	dir, err := filepath.EvalSymlinks(sessions.Folder(r.file.Document.Format, f))
+	here, gone := os.Getwd()
+	here, moved := filepath.EvalSymlinks(here)
+	rel, apart := filepath.Rel(here, dir) // of no folder there is none
+	if errors.Join(err, gone, moved, apart) != nil || !filepath.IsLocal(rel) {
 		return ""
 	}
 	return dir

@@ -246,11 +246,8 @@ func (s *shortener) through(ctx context.Context, host *condense.Host, text strin
 		}
 	}
 	for _, m := range c.View() {
-		if m.ID != resultID {
-			continue
-		}
 		for _, p := range m.Parts {
-			if r, ok := p.(core.ToolResult); ok && len(r.Content) == 1 {
+			if r, ok := p.(core.ToolResult); ok && m.ID == resultID && len(r.Content) == 1 {
 				if t, ok := r.Content[0].(core.Text); ok {
 					return string(t), nil
 				}

@@ -61,12 +61,9 @@ func texts(tool string, raw json.RawMessage) ([]*field, func() any, error) {
 func blocks(list []any) []*field {
 	var fields []*field
 	for _, b := range list {
-		block, ok := b.(map[string]any)
-		if !ok || block["type"] != "text" {
-			continue
-		}
+		block, _ := b.(map[string]any)
 		text, ok := block["text"].(string)
-		if !ok {
+		if !ok || block["type"] != "text" {
 			continue
 		}
 		if strings.HasPrefix(text, ours) {
@@ -115,12 +112,9 @@ func joined(list []any) (string, bool) {
 
 // read returns the text of a file that was read.
 func read(r map[string]any) []*field {
-	file, ok := r["file"].(map[string]any)
-	if !ok || r["type"] != "text" {
-		return nil
-	}
+	file, _ := r["file"].(map[string]any)
 	text, ok := file["content"].(string)
-	if !ok {
+	if !ok || r["type"] != "text" {
 		return nil
 	}
 	f := &field{text: text, numbered: true, first: 1}

@@ -39,7 +39,6 @@ func (in *Installer) canonical(text string) string {
 
 // Lock reads condense.lock. Without the file it is empty.
 func (in *Installer) Lock() (*Lock, error) {
-	empty := &Lock{Version: 1, Plugins: map[string]Pin{}}
 	root, err := os.OpenRoot(in.Dir)
 	if err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func (in *Installer) Lock() (*Lock, error) {
 	defer root.Close() //nolint:errcheck // only read
 	info, err := root.Stat(LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return empty, nil
+		return &Lock{Version: 1, Plugins: map[string]Pin{}}, nil
 	}
 	file := filepath.Join(in.Dir, LockFile)
 	if err != nil {

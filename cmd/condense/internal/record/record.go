@@ -225,8 +225,7 @@ func (r *Recorder) lineage(e *live.Exchange) (*lineage, error) {
 		}
 		r.open = slices.Delete(r.open, 0, 1)
 	}
-	agent := strings.Trim(nonAlnum().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-")
-	agent = cmp.Or(agent, "agent")
+	agent := cmp.Or(strings.Trim(nonAlnum().ReplaceAllString(strings.ToLower(e.Agent), "-"), "-"), "agent")
 	sum := sha256.Sum256([]byte(key))
 	l := &lineage{key: key, name: filepath.Join(r.dir, fmt.Sprintf("%.32s-%x", agent, sum[:8]))}
 	for {
@@ -343,10 +342,7 @@ func align(view, sent []core.Message) ([]core.Message, error) {
 		if end < len(after) {
 			to = at[end]
 		}
-		same := end-i == to-from
-		for k := i; same && k < end; k++ {
-			same = view[from+k-i].Role == after[k].Role
-		}
+		same := slices.EqualFunc(view[from:to], after[i:end], func(a, b core.Message) bool { return a.Role == b.Role })
 		for k := i; same && k < end; k++ {
 			at[k] = from + k - i
 		}
@@ -408,10 +404,7 @@ func unmarked(p core.Part) core.Part {
 		q.JSON = string(rawjson.DropField([]byte(q.JSON), "cache_control"))
 		return q
 	case core.ToolResult:
-		q.Content = slices.Clone(q.Content)
-		for i := range q.Content {
-			q.Content[i] = unmarked(q.Content[i])
-		}
+		q.Content = plain.Each(q.Content, unmarked)
 		return q
 	case core.Text, core.Image, core.Reasoning, core.ToolCall:
 	}

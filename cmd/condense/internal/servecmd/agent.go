@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -108,13 +109,8 @@ func withSecret(agent *agents.Agent, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	secret := rand.Text()
-	if old != nil {
-		if _, before, ok := strings.Cut(old.URL, recallPath); ok {
-			secret = before
-		}
-	}
-	return address + recallPath + secret, nil
+	_, secret, _ := strings.Cut(cmp.Or(old, &installation{}).URL, recallPath)
+	return address + recallPath + cmp.Or(secret, rand.Text()), nil
 }
 
 // withoutSecret returns an address for display.

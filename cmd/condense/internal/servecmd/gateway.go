@@ -141,18 +141,14 @@ func (f *gatewayFlags) logger(cmd *cobra.Command, a *cli.App) (*slog.Logger, err
 		return nil, cli.Usage(cmd, "--log: no level %q; there are %s", f.log, strings.Join(cli.LogLevels, ", "))
 	}
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.log)); err != nil {
-		return nil, cli.Usage(cmd, "--log: %w", err)
-	}
-	var lines slog.Handler = slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})
+	_ = level.UnmarshalText([]byte(f.log)) // it is one of them
 	switch f.logAs {
 	case "text":
+		return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level})), nil
 	case "json":
-		lines = slog.NewJSONHandler(a.Stderr, &slog.HandlerOptions{Level: level})
-	default:
-		return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
+		return slog.New(slog.NewJSONHandler(a.Stderr, &slog.HandlerOptions{Level: level})), nil
 	}
-	return slog.New(lines), nil
+	return nil, cli.Usage(cmd, "--log-format: %q: want text or json", f.logAs)
 }
 
 // openFiles reads the certificate and the server's key, and opens the audit log and telemetry, if the settings name them.

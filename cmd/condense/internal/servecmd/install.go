@@ -145,16 +145,13 @@ func (e *edit) write() error {
 	if e.after == nil {
 		return os.Remove(e.file)
 	}
-	if e.output == nil {
-		if err := os.MkdirAll(filepath.Dir(e.file), 0o700); err != nil {
-			return err
-		}
-		var err error
-		if e.output, err = cli.OpenFile(e.file, 0o600); err != nil {
-			return err
-		}
+	if e.output != nil {
+		return e.output.Write(e.after)
 	}
-	return e.output.Write(e.after)
+	if err := os.MkdirAll(filepath.Dir(e.file), 0o700); err != nil {
+		return err
+	}
+	return cli.WriteFile(e.file, e.after, cli.PrivateMode)
 }
 
 // planInstall returns the edit that points an agent at the gateway, and the record of it. Program prints the status line, and old is the

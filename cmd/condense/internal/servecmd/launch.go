@@ -126,10 +126,9 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 }
 
 // recall gives the agent the gateway's server of MCP.
-func (l *launched) recall(r *Recall, fill func(string) string) error {
+func (l *launched) recall(r *Recall, fill func(string) string) (err error) {
 	file := ""
 	if r.File != "" {
-		var err error
 		if file, err = l.file("mcp.json", fill(r.File)); err != nil {
 			return err
 		}
@@ -181,21 +180,19 @@ func (l *launched) set(name, value string) {
 // uses the proxy for its upstreams.
 func (l *launched) bypassProxy(environ []string) {
 	const local = "127.0.0.1"
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if lookup(environ, name) == "" {
-			continue
-		}
-		without := cmp.Or(lookup(environ, "NO_PROXY"), lookup(environ, "no_proxy"))
-		if without != "" && without != "*" && !slices.Contains(strings.Split(without, ","), local) {
-			without += ","
-		}
-		if without != "*" && !strings.HasSuffix(without, local) {
-			without += local
-		}
-		l.set("NO_PROXY", without)
-		l.set("no_proxy", without)
+	proxies := []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"}
+	if !slices.ContainsFunc(proxies, func(name string) bool { return lookup(environ, name) != "" }) {
 		return
 	}
+	without := cmp.Or(lookup(environ, "NO_PROXY"), lookup(environ, "no_proxy"))
+	if without != "" && without != "*" && !slices.Contains(strings.Split(without, ","), local) {
+		without += ","
+	}
+	if without != "*" && !strings.HasSuffix(without, local) {
+		without += local
+	}
+	l.set("NO_PROXY", without)
+	l.set("no_proxy", without)
 }
 
 func lookup(environ []string, name string) string {

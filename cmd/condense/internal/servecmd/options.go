@@ -31,7 +31,7 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 	opts := &live.Options{
 		Upstreams: live.Upstreams{URLs: s.Upstreams, Forbids: c.Forbids, Compaction: map[string]live.Compaction{"openai": live.Compaction(s.Compaction.OpenAI)}},
 		Store:     live.Store{Path: s.Store, KeepFor: time.Duration(s.Retention.Age), KeepBytes: s.Retention.Size, Key: g.key},
-		Access:    live.Access{Token: token, Tokens: s.Tokens, Orders: g.orders, Limits: limitsOf(s.Limits)},
+		Access:    live.Access{Token: token, Tokens: s.Tokens, Orders: g.orders, Limits: limitsOf(s.Limits), Tenants: map[string]live.Limits{}},
 		Reports:   live.Reports{Audit: g.audit, Logger: g.log},
 		Choice:    live.Choice{Profile: g.place.Profile, Mode: g.place.Mode},
 		Observe:   s.Observe,
@@ -63,9 +63,6 @@ func (g *gateway) options(c *config.Config) (*live.Options, error) {
 		}
 	}
 	for name, l := range s.Tenants {
-		if opts.Access.Tenants == nil {
-			opts.Access.Tenants = map[string]live.Limits{}
-		}
 		opts.Access.Tenants[name] = limitsOf(l)
 	}
 	g.watched(opts)

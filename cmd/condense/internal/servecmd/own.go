@@ -225,10 +225,9 @@ func catalogs(ctx context.Context, o *Own, files [][]*settings.File, program str
 }
 
 // read returns the models below v, which is a member of this name; of a list, it has none.
-func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents.Window) {
+func (k *knowing) read(o *Own, v any, name string, first *float64) []agents.Window {
 	if list, ok := v.([]any); ok {
-		all = append(all, slices.Concat(plain.Each(list, func(v any) []agents.Window { return k.read(o, v, "", first) })...)...)
-		return all
+		return slices.Concat(plain.Each(list, func(v any) []agents.Window { return k.read(o, v, "", first) })...)
 	}
 	m, _ := v.(map[string]any)
 	var at any
@@ -254,8 +253,7 @@ func (k *knowing) read(o *Own, v any, name string, first *float64) (all []agents
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(m))
 	}
-	all = append(all, slices.Concat(plain.Each(names, func(name string) []agents.Window { return k.read(o, m[name], name, first) })...)...)
-	return all
+	return slices.Concat(plain.Each(names, func(name string) []agents.Window { return k.read(o, m[name], name, first) })...)
 }
 
 // of returns what the agent knows about a model, whose window is known otherwise, or 0.

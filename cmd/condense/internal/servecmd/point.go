@@ -301,10 +301,7 @@ func (l *launched) override(agent *agents.Agent, args []string, own addresses, k
 	for _, api := range []string{agents.Anthropic, agents.OpenAI} {
 		switch a := own[api]; {
 		case a.provider != "":
-			l.args = nil
-			for _, arg := range p.Provider.Args {
-				l.args = append(l.args, strings.ReplaceAll(fill(arg), "{provider}", a.provider))
-			}
+			l.args = plain.Each(p.Provider.Args, func(arg string) string { return strings.ReplaceAll(fill(arg), "{provider}", a.provider) })
 		case a.setting == nil || !a.setting.Wins:
 		case filepath.IsAbs(a.setting.Path):
 			l.notes = append(l.notes, fmt.Sprintf("%s sets the address %s, which wrap cannot change: requests do not come through condense", a.from, a.url))

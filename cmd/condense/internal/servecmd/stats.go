@@ -71,21 +71,14 @@ func printStats(w io.Writer, s *live.Stats, top int) {
 	t := &s.Tokens
 	term.Printf(w, "since %s%s: %s, %s, %s\n", s.Since.Format("2006-01-02 15:04"), asOf(s), size.Plural(s.Requests, "request"), size.Plural(s.EpochCount, "condensation"), size.Plural(s.Recalls, "recall"))
 	table := term.NewTable("", ">tokens")
-	for _, row := range []struct {
-		name string
-		n    int
-	}{
-		{"received, at most a window each", t.Received},
-		{"sent to vendors", t.Sent},
-		{"saved", t.Saved},
-		{"recalled", t.Recalled},
-		{"saved, less recalled", t.Net},
-		{"read from caches", t.CacheRead},
-		{"written to caches", t.CacheWrite},
-		{"answered", t.Output},
-	} {
-		table.Row(row.name, row.n)
-	}
+	table.Row("received, at most a window each", t.Received)
+	table.Row("sent to vendors", t.Sent)
+	table.Row("saved", t.Saved)
+	table.Row("recalled", t.Recalled)
+	table.Row("saved, less recalled", t.Net)
+	table.Row("read from caches", t.CacheRead)
+	table.Row("written to caches", t.CacheWrite)
+	table.Row("answered", t.Output)
 	_ = term.PrintText(w, "\n"+table.Text("  ")+"\n") // like Printf, it ignores a broken pipe
 	if faults := slices.Concat(remarks(s), unsure(s.Windows), failures(s.Attempts), unreachable(s.Unreachable)); len(faults) > 0 {
 		_ = term.PrintText(w, "\n  "+strings.Join(faults, "\n  ")+"\n")

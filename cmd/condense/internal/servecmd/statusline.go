@@ -298,14 +298,12 @@ func statusLine(configured string) ([]string, error) {
 
 // shellLine is a program with its arguments for a shell.
 func shellLine(args []string) string {
-	quoted := make([]string, len(args))
-	for i, arg := range args {
-		quoted[i] = arg
-		if !plainWord().MatchString(arg) {
-			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	return strings.Join(plain.Each(args, func(arg string) string {
+		if plainWord().MatchString(arg) {
+			return arg
 		}
-	}
-	return strings.Join(quoted, " ")
+		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}), " ")
 }
 
 var plainWord = plain.Pattern(`^[a-z-]+$`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,10 +118,7 @@ func (s *storeFlags) export() *cobra.Command {
 	return &cobra.Command{
 		Use: "export [TENANT]", Short: "Print the store, of one tenant or all, as lines of JSON", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tenant := ""
-			if len(args) > 0 {
-				tenant = args[0]
-			}
+			tenant := strings.Join(args, "") // one or none
 			return s.with(cmd, false, func(opened store.Store, _ *config.Serve) error {
 				all, err := opened.List(cmd.Context(), tenant)
 				if err != nil {

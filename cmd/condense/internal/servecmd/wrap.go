@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +24,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/live/agents"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/live"
@@ -289,8 +291,7 @@ func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 		cost += ": the cache was rewritten " + size.Plural(s.EpochCount, "time")
 	}
 	if s.Observe {
-		o := s.Observed
-		o = cmp.Or(o, &live.Observed{})
+		o := cmp.Or(s.Observed, &live.Observed{})
 		first, saved = "only observed, nothing was changed: ", size.Group(o.Saved)+" would have been saved"+share(live.Tokens{Received: s.Tokens.Received, Net: o.Saved})
 		cost = fmt.Sprintf("%s, would have been %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost-o.CostSaved, 2))
 	}
@@ -311,11 +312,7 @@ func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 }
 
 func total(m map[string]int) int {
-	n := 0
-	for _, v := range m {
-		n += v
-	}
-	return n
+	return plain.Sum(slices.Collect(maps.Values(m)), func(n int) int { return n })
 }
 
 func share(t live.Tokens) string {

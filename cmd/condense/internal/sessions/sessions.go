@@ -266,11 +266,13 @@ func (s *Session) Command(id string) string {
 }
 
 // Where returns where the session is, for people.
-func (s *Session) Where() string {
-	if s.Agent.store != nil {
-		return s.Agent.Title + " session " + s.ID
+func (s *Session) Where() string { return s.Agent.where(s.ID, s.Path) }
+
+func (a *Agent) where(id, path string) string {
+	if a.store != nil {
+		return a.Title + " session " + id
 	}
-	return s.Path
+	return path
 }
 
 // A Copy is a new session of the agent, not yet written.
@@ -318,9 +320,4 @@ func create(path string, lines [][]byte) error {
 }
 
 // Where returns where the copy is, for people.
-func (c *Copy) Where() string {
-	if c.Of.Agent.store != nil {
-		return c.Of.Agent.Title + " session " + c.ID
-	}
-	return c.Path
-}
+func (c *Copy) Where() string { return c.Of.Agent.where(c.ID, c.Path) }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -174,15 +175,14 @@ func parse(text []byte) (hujson.Value, error) {
 	return v, nil
 }
 
-// find returns the last member with a name: the effective one if a name is repeated.
-func find(v *hujson.Value, name string) *hujson.ObjectMember {
-	o := object(v)
-	for i := len(o.Members) - 1; i >= 0; i-- {
-		if l, isLiteral := o.Members[i].Name.Value.(hujson.Literal); isLiteral && l.String() == name {
-			return &o.Members[i]
+// find returns the index of the last member with a name, the effective one if a name is repeated; -1 if there is none.
+func find(v *hujson.Value, name string) int {
+	for i, m := range slices.Backward(object(v).Members) {
+		if l, isLiteral := m.Name.Value.(hujson.Literal); isLiteral && l.String() == name {
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // object returns the members of an object; none of anything else.
@@ -212,11 +212,11 @@ func setJSON(text []byte, c Change) ([]byte, Change, error) {
 	}
 	at, depth := &root, 0
 	for ; depth < len(c.Path); depth++ {
-		m := find(at, c.Path[depth])
-		if m == nil {
+		i := find(at, c.Path[depth])
+		if i < 0 {
 			break
 		}
-		at = &m.Value
+		at = &object(at).Members[i].Value
 		if l, ok := at.Value.(hujson.Literal); ok && depth < len(c.Path)-1 && l.Kind() == 'n' { // null: nothing is set
 			c.Made, c.Null = len(c.Path)-1-depth, true
 			with := layout{}.member(c.Path[depth:], c.value, 0)
@@ -301,8 +301,8 @@ func undoJSON(text []byte, c Change) ([]byte, error) {
 		return nil, err
 	}
 	objects := []*hujson.Value{&root} // the objects on the path
-	for _, name := range c.Path {
-		objects = append(objects, &find(objects[len(objects)-1], name).Value)
+	for i, name := range c.Path {
+		objects = append(objects, &object(objects[i]).Members[find(objects[i], name)].Value)
 	}
 	leaf := objects[len(c.Path)]
 	if c.Old != "" {
@@ -328,13 +328,8 @@ func bare(v *hujson.Value) bool {
 // cut removes a member with its comma and the space before it.
 func cut(text []byte, v *hujson.Value, name string) []byte {
 	o := object(v)
-	m := find(v, name)
-	n := 0
-	for i := range o.Members {
-		if &o.Members[i] == m {
-			n = i
-		}
-	}
+	n := find(v, name)
+	m := &o.Members[n]
 	space := " \t\r\n"
 	if len(bytes.TrimSpace(m.Name.BeforeExtra)) > 0 {
 		space = " \t" // the line end may belong to a comment
@@ -398,11 +393,8 @@ func undoLine(format string, text []byte, c Change) []byte {
 	if bytes.HasPrefix(text[from:], bom) {
 		from += len(bom)
 	}
-	to := len(text)
-	if n := bytes.IndexByte(text[value.to:], '\n'); n >= 0 {
-		to = value.to + n + 1
-	}
-	return splice(text, from, to, "")
+	rest, _, _ := bytes.Cut(text[value.to:], []byte("\n"))
+	return splice(text, from, min(len(text), value.to+len(rest)+1), "")
 }
 
 // entry returns where a key begins, -1 if there is none, and its value; and how the format writes them.
