@@ -291,11 +291,13 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 	case c.Conformance.Stopped != "":
 		return verdictBreaks, c.Conformance.Stopped
 	case r.Acted == 0:
-		return verdictNothing, fmt.Sprintf("it changed none of %d recorded conversations above the target; what was saved, the rest of the chain saved", r.Due)
+		return verdictNothing, fmt.Sprintf(
+			"it changed none of %d recorded conversations above the target; what was saved, the rest of the chain saved", r.Due)
 	case own != nil && max(own.Mean, w.own) < minOwn && c.Before == "" && !c.ingest:
 		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
 	case r.Truncated == r.Acted:
-		return verdictTruncates, fmt.Sprintf("each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)
+		return verdictTruncates, fmt.Sprintf(
+			"each of the %d conversations that it changed lost one run of messages, and nothing is left of them", r.Acted)
 	case w.forgot != "":
 		return verdictForgets, w.forgot
 	}

@@ -195,7 +195,8 @@ func (v *Vendor) play(p *prompt, r *Record) *answer {
 	case "probe":
 		a.text, a.stop = "Hi", "max_tokens"
 	case "summary":
-		a.text = "<summary>The user asked: " + strings.ToValidUTF8(p.first[:min(len(p.first), 300)], "") + "\nSome steps have been run; go on with the next one.</summary>"
+		asked := strings.ToValidUTF8(p.first[:min(len(p.first), 300)], "")
+		a.text = "<summary>The user asked: " + asked + "\nSome steps have been run; go on with the next one.</summary>"
 	case "compaction":
 		if v.o.NoCompaction != "" {
 			a.text = "What should be done next?"

@@ -2,6 +2,7 @@
 package comparecmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/lab"
 	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -132,7 +134,8 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		return err
 	}
 	defer closeOutputs()
-	if missing && !c.names(set.Strategies) {
+	against := func(s lab.Strategy) bool { return s.Name == c.against }
+	if missing && !slices.ContainsFunc(set.Strategies, against) {
 		return cli.Usage(cmd, "--against: there is no file %s, and no strategy of that name in this comparison", c.against)
 	}
 	if err := agree(a, cmd, c, items, set.Strategies, opts); err != nil {
@@ -143,10 +146,7 @@ func compare(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) erro
 		return err
 	}
 	if len(r.Rows) == 0 && len(r.Canaries) == 0 && len(r.Evidence) == 0 {
-		if err != nil {
-			return err
-		}
-		return errors.Join(nothingCompared(r), modeMissing(r, c.modes))
+		return cmp.Or(err, errors.Join(nothingCompared(r), modeMissing(r, c.modes)))
 	}
 	if missing := modeMissing(r, c.modes); missing != nil {
 		term.Printf(a.Stderr, "%v\n", missing)
@@ -192,7 +192,7 @@ func openStrategies(a *cli.App, cmd *cobra.Command, c *comparison, peers *peerLi
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Others = peers.names()
+	o.Others = plain.Each(peers.strategies, func(s lab.Strategy) string { return s.Name })
 	set, err := o.Open(cmd.Context(), c.strategies)
 	if err != nil {
 		return nil, nil, errors.Join(cli.Usage(cmd, "--strategies: %w", err), h.Close())

@@ -15,8 +15,7 @@ func writeEvidence(w io.Writer, r *lab.Report, markdown bool, width int) {
 		return
 	}
 	budgets := r.EvidenceBudgets()
-	titles := []string{"strategy", "what", ">questions"}
-	titles = append(titles, plain.Each(budgets, func(b string) string { return ">" + b })...)
+	titles := append([]string{"strategy", "what", ">questions"}, plain.Each(budgets, func(b string) string { return ">" + b })...)
 	t := newRunsTable(markdown, 2, titles, titles)
 	for _, row := range rows {
 		cells, apart, several := []any{row.Strategy, row.What, row.Questions}, []any{row.Strategy, row.What, row.Questions}, false

@@ -115,20 +115,15 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 		return err
 	}
 	defer h.Close()
-	for i := range set.Strategies {
-		if anyEstimates(set.Strategies[i : i+1]) {
-			return cli.Usage(cmd, "--strategies: %s calls a language model, and learn calls none: condense compare does", set.Strategies[i].Name)
-		}
+	if i := slices.IndexFunc(set.Strategies, estimates); i >= 0 {
+		return cli.Usage(cmd, "--strategies: %s calls a language model, and learn calls none: condense compare does", set.Strategies[i].Name)
 	}
 	r, err := c.run(a, cmd, items, set.Strategies, opts)
 	if r == nil {
 		return err
 	}
 	if len(r.Spending) == 0 {
-		if err == nil {
-			err = errors.Join(nothingCompared(r), modeMissing(r, c.modes))
-		}
-		return err
+		return cmp.Or(err, errors.Join(nothingCompared(r), modeMissing(r, c.modes)))
 	}
 	if missing := modeMissing(r, c.modes); missing != nil {
 		term.Printf(a.Stderr, "%v\n", missing)

@@ -9,7 +9,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/internal/lab"
-	"github.com/condensehq/condense/internal/plain"
 )
 
 // The othersFlags are the flags about programs of others.
@@ -55,15 +54,6 @@ func openPeers(cmd *cobra.Command, path string) (*peerList, error) {
 	out.list, out.strategies = list, opened
 	out.end = func() { _ = closeAll() } // nothing depends on how they end
 	return out, nil
-}
-
-func (p *peerList) names() []string {
-	return plain.Each(p.strategies, func(s lab.Strategy) string { return s.Name })
-}
-
-// policies returns a policy for each program: it condenses when the library would.
-func (p *peerList) policies() []lab.Policy {
-	return plain.Each(p.strategies, func(s lab.Strategy) lab.Policy { return lab.Policy{Name: s.Name, Strategy: &s, About: s.About} })
 }
 
 // writePeers writes the table of the other programs, also of those that are missing here.

@@ -23,7 +23,7 @@ import (
 // agree prints the estimated spending of a comparison on language models, and asks for agreement. Without a terminal
 // --yes is required, or --max-cost at known prices.
 func agree(a *cli.App, cmd *cobra.Command, c *comparison, items []lab.Item, strategies []lab.Strategy, opts *lab.Options) error {
-	if !anyEstimates(strategies) {
+	if !slices.ContainsFunc(strategies, estimates) {
 		return nil
 	}
 	plan, err := lab.NewPlan(cmd.Context(), items, strategies, opts)
@@ -63,12 +63,11 @@ func priced(plan lab.Plan, strategies []lab.Strategy) (costly, free []string) {
 	return costly, free
 }
 
-func anyEstimates(strategies []lab.Strategy) bool {
-	for i := range strategies {
-		for _, c := range strategies[i].Chain {
-			if _, ok := c.Provider.(core.CostEstimator); ok {
-				return true
-			}
+// estimates reports whether a provider of s asks language models.
+func estimates(s lab.Strategy) bool {
+	for _, c := range s.Chain {
+		if _, ok := c.Provider.(core.CostEstimator); ok {
+			return true
 		}
 	}
 	return false
@@ -97,9 +96,7 @@ func writeHTML(ctx context.Context, a *cli.App, w io.Writer, c *comparison, r *l
 
 // commandLine returns args quoted for a shell.
 func commandLine(args []string) string {
-	words := []string{"condense"}
-	words = append(words, plain.Each(args[1:], cli.Quote)...)
-	return strings.Join(words, " ")
+	return strings.Join(append([]string{"condense"}, plain.Each(args[1:], cli.Quote)...), " ")
 }
 
 // A progress prints how far a comparison is: on a terminal in one line that is overwritten, elsewhere in a

@@ -51,9 +51,11 @@ func replay(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error
 	if err != nil {
 		return cli.Usage(cmd, "--policies: %w", err)
 	}
-	policies = append(policies, peers.policies()...)
+	for _, s := range peers.strategies {
+		policies = append(policies, lab.Policy{Name: s.Name, Strategy: &s, About: s.About})
+	}
 	for i := range policies {
-		if s := policies[i].Strategy; s != nil && anyEstimates([]lab.Strategy{*s}) && !c.asked.Yes {
+		if s := policies[i].Strategy; s != nil && estimates(*s) && !c.asked.Yes {
 			return cli.Usage(cmd, "policy %s asks a language model at every condensation, and the cost is not known in advance: agree with --yes", policies[i].Name)
 		}
 	}

@@ -12,11 +12,6 @@ import (
 	"github.com/condensehq/condense/internal/plain"
 )
 
-// names reports whether --against names one of the strategies.
-func (c *comparison) names(strategies []lab.Strategy) bool {
-	return slices.ContainsFunc(strategies, func(s lab.Strategy) bool { return s.Name == c.against })
-}
-
 // against prints the differences from the reference in --against, and returns an error if a condition is broken.
 func against(a *cli.App, c *comparison, r, old *lab.Report, conditions []lab.Condition) error {
 	broken := slices.Concat(plain.Each(plain.Only(conditions, lab.Condition.OfFailures),

@@ -1,6 +1,7 @@
 package comparecmd
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -29,8 +30,7 @@ func writeRounds(w io.Writer, r *lab.Report, markdown bool, width int) {
 	if len(r.RoundLines) == 0 {
 		return
 	}
-	titles := []string{"strategy", ">round", ">sessions"}
-	titles = append(titles, plain.Each(roundColumns, func(c column) string { return ">" + c.title })...)
+	titles := append([]string{"strategy", ">round", ">sessions"}, plain.Each(roundColumns, func(c column) string { return ">" + c.title })...)
 	t := newRunsTable(markdown, 3, titles, append([]string{"strategy", ">runs", ">round"}, titles[3:]...))
 	for i := range r.RoundLines {
 		l := &r.RoundLines[i]
@@ -222,20 +222,14 @@ func columnsOf(r *lab.Report) []column {
 }
 
 func used(r *lab.Report, measure string) bool {
-	for i := range r.Tables {
-		for j := range r.Tables[i].Lines {
-			if e, ok := r.Tables[i].Lines[j].Values[measure]; ok && e.Mean != 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Tables, func(t lab.Table) bool {
+		return slices.ContainsFunc(t.Lines, func(l lab.Line) bool { return l.Values[measure].Mean != 0 })
+	})
 }
 
 // linesTable returns the table of the lines of t.
 func linesTable(t *lab.Table, columns []column) *term.Table {
-	titles := []string{"strategy", ">sessions"}
-	titles = append(titles, plain.Each(columns, func(c column) string { return ">" + c.title })...)
+	titles := append([]string{"strategy", ">sessions"}, plain.Each(columns, func(c column) string { return ">" + c.title })...)
 	out := term.NewTable(titles...)
 	bound := false
 	for i := range t.Lines {
@@ -244,17 +238,15 @@ func linesTable(t *lab.Table, columns []column) *term.Table {
 			out.Divide()
 		}
 		bound = l.Bound
-		row := []any{l.Strategy, l.Sessions}
-		row = append(row, plain.Each(columns, func(c column) any { return cell(l, c.measure) })...)
-		out.Row(row...)
+		cells := plain.Each(columns, func(c column) any { return cell(l, c.measure) })
+		out.Row(append([]any{l.Strategy, l.Sessions}, cells...)...)
 	}
 	return out
 }
 
 // writeSpread writes how far apart the runs of strategies are, if any ran several times.
 func writeSpread(w io.Writer, t *lab.Table, columns []column, title string, markdown bool, width int) {
-	titles := []string{"strategy", ">runs"}
-	titles = append(titles, plain.Each(columns, func(c column) string { return ">" + c.title })...)
+	titles := append([]string{"strategy", ">runs"}, plain.Each(columns, func(c column) string { return ">" + c.title })...)
 	out, repeated := term.NewTable(titles...), false
 	for i := range t.Lines {
 		l := &t.Lines[i]
@@ -263,7 +255,7 @@ func writeSpread(w io.Writer, t *lab.Table, columns []column, title string, mark
 			text := ""
 			if s := l.Values[c.measure].Runs; s != nil {
 				runs = s.Runs
-				text = spreadText(s, digitsOf(c.measure))
+				text = spreadText(s, cmp.Or(digits[c.measure], 3))
 			}
 			row = append(row, text)
 		}
@@ -293,25 +285,16 @@ func printTable(w io.Writer, t *term.Table, title string, markdown bool, width i
 	_ = term.PrintText(w, text) // the page is written to a buffer first
 }
 
-// digitsOf returns the digits after the point of a measure in a table.
-func digitsOf(measure string) int {
-	switch measure {
-	case "ms", "calls":
-		return 1
-	case "usd":
-		return 4
-	}
-	return 3
-}
+// digits are those after the point of measures that are no shares.
+var digits = map[string]int{"ms": 1, "calls": 1, "usd": 4}
 
 func cell(l *lab.Line, measure string) string {
 	e, ok := l.Values[measure]
 	if !ok {
 		return ""
 	}
-	switch measure {
-	case "ms", "calls", "usd":
-		return strconv.FormatFloat(e.Mean, 'f', digitsOf(measure), 64)
+	if n, ok := digits[measure]; ok {
+		return strconv.FormatFloat(e.Mean, 'f', n, 64)
 	}
 	return fmt.Sprintf("%.3f ±%.3f", e.Mean, (e.High-e.Low)/2)
 }

@@ -129,8 +129,7 @@ func checkConfig(ctx context.Context, a *cli.App, file string, strict bool) (con
 		}
 		return l, nil
 	}
-	l.Files = l.Files[:0]
-	l.Files = append(l.Files, plain.Each(c.Files(), cli.FromHere)...)
+	l.Files = append(l.Files[:0], plain.Each(c.Files(), cli.FromHere)...)
 	l.Warnings, l.Policy = append(l.Warnings, c.Warnings()...), c.Policy()
 	if !strict {
 		l.Warnings = append(l.Warnings, tuning(c)...)

@@ -25,14 +25,11 @@ import (
 
 // Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{providersCommand(a), configCommand(a), trustCommand(a)}
-}
-
-func configCommand(a *cli.App) *cobra.Command {
-	return cli.Group(
+	group := cli.Group(
 		"config", "Write, check and explain the configuration",
 		configInitCommand(a), configCheckCommand(a), configShowCommand(a), configExplainCommand(a), configDiffCommand(a), configSchemaCommand(a),
 	)
+	return []*cobra.Command{providersCommand(a), group, trustCommand(a)}
 }
 
 func configSchemaCommand(a *cli.App) *cobra.Command {

@@ -248,8 +248,7 @@ func printReaders(a *cli.App, lines []overviewLine) {
 
 func overview(a *cli.App, c *config.Config, window int) ([]overviewLine, error) {
 	// The default profile is first: unknown modes use it.
-	places := []cli.Place{{}}
-	places = append(places, plain.Each(c.Modes(), func(m string) cli.Place { return cli.Place{Mode: m} })...)
+	places := append([]cli.Place{{}}, plain.Each(c.Modes(), func(m string) cli.Place { return cli.Place{Mode: m} })...)
 	checker := a.Checker()
 	used := map[string]bool{}
 	var lines []overviewLine

@@ -36,13 +36,9 @@ func configInitCommand(a *cli.App) *cobra.Command {
 			return writeConfig(a, cmd, cmp.Or(out, a.ConfigPath, configFile), force, render)
 		},
 	}
-	writeConfigFlags(cmd, &out, &force)
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, - for standard output (default: "+configFile+")")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite existing files")
 	return cmd
-}
-
-func writeConfigFlags(cmd *cobra.Command, out *string, force *bool) {
-	cmd.Flags().StringVarP(out, "output", "o", "", "`file` to write, - for standard output (default: "+configFile+")")
-	cmd.Flags().BoolVar(force, "force", false, "overwrite existing files")
 }
 
 // writeConfig writes a configuration, rendered with the path of its schema, and the schema next to

@@ -360,14 +360,12 @@ func (r *trustRequest) add(claims config.Claims, store trust.Store) error {
 	}
 	for _, c := range now {
 		old, known := before[c.Key]
-		p := part{Claim: c, was: old.Value}
+		p := part{Claim: c, was: old.Value, change: unchanged}
 		switch {
 		case !known:
 			p.change = added
 		case old != c:
 			p.change = changed
-		default:
-			p.change = unchanged
 		}
 		r.parts = append(r.parts, p)
 		delete(before, c.Key)

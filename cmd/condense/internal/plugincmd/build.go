@@ -146,9 +146,13 @@ func (b *building) parse(ctx context.Context, with string) (*addition, error) {
 
 // writeModule writes the go.mod of the program.
 func (b *building) writeModule(ctx context.Context, all []*addition) error {
-	version, err := b.goVersion(ctx)
+	said, err := b.run(ctx, b.dir, "env", "GOVERSION")
 	if err != nil {
 		return err
+	}
+	version := "1.26"
+	if v := numbered().FindStringSubmatch(said); v != nil {
+		version = v[1]
 	}
 	var m strings.Builder
 	fmt.Fprintf(&m, "module condense\n\ngo %s\n\nrequire github.com/condensehq/condense %s\n", version, b.core.Version)
@@ -163,15 +167,6 @@ func (b *building) writeModule(ctx context.Context, all []*addition) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(b.dir, "go.mod"), []byte(m.String()), 0o600)
-}
-
-// goVersion is the version of the command go, as go.mod has it. Versions that are not released have a name instead.
-func (b *building) goVersion(ctx context.Context) (string, error) {
-	said, err := b.run(ctx, b.dir, "env", "GOVERSION")
-	if v := numbered().FindStringSubmatch(said); err == nil && v != nil {
-		return v[1], nil
-	}
-	return "1.26", err
 }
 
 var numbered = plain.Pattern(`^go(\d+\.\d+(?:\.\d+)?)`)

@@ -233,19 +233,15 @@ func (n *naming) fill(t *template.Template, text []byte) ([]byte, error) {
 // templateSources returns the templates, the SDK and the protocol by their names in the new plugin.
 func templateSources(lang string) (map[string][]byte, error) {
 	l, sources := templateLangs[lang], map[string][]byte{}
-	var trees []fs.FS
 	for _, name := range []string{l.base, lang} {
 		if name == "" {
 			continue
 		}
 		root, err := fs.Sub(templates, "templates/"+name)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = addTree(sources, root)
 		}
-		trees = append(trees, root)
-	}
-	for _, from := range trees {
-		if err := addTree(sources, from); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

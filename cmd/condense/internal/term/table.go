@@ -103,8 +103,7 @@ func (t *Table) Boxed(width int) string {
 	}
 	widths[0] = min(widths[0], narrowFirst)
 	fixed := t.all()[:max(1, t.fixed)]
-	first := 1 // the left border
-	first += plain.Sum(fixed, func(i int) int { return widths[i] + cellFrame })
+	first := 1 + plain.Sum(fixed, func(i int) int { return widths[i] + cellFrame }) // with the left border
 	var parts []string
 	part, used := slices.Clone(fixed), first
 	for _, i := range t.all()[len(fixed):] {
