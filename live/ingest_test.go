@@ -193,7 +193,8 @@ func TestFailingIngest(t *testing.T) {
 			if !strings.Contains(log.String(), tt.says) {
 				t.Errorf("the log does not say %q:\n%s", tt.says, log.String())
 			}
-			if n := strings.Count(log.String(), "level=WARN"); n != 1 && name != "forges a handle" {
+			// With so little time the gateway's own may be over, too, which it says.
+			if n := strings.Count(log.String(), "level=WARN"); n != 1 && name != "forges a handle" && (name != "is slow" || n > 2) {
 				t.Errorf("%d warnings:\n%s", n, log.String())
 			}
 		})
