@@ -367,7 +367,7 @@ func (x *turns) order(c *control.Conversation, n int) {
 			p = session.Protection{Text: fmt.Sprint("tok", n%20, ".")}
 		}
 		x.seen.Protected++
-		if no := d.Protect(ctx, c, p, true); no != nil && !c.Condensed {
+		if no := d.Protect(ctx, c, p, true); no != nil && !c.Condensed && p.Text == "" { // which may occur nowhere
 			err = no
 		}
 	}
