@@ -245,18 +245,19 @@ func TestKilledAfterIngest(t *testing.T) {
 			defer v.Close()
 			defer close(hold)
 			store := filepath.Join(t.TempDir(), "live.db")
-			url, kill := startAlone(t, v.URL, store, "CONDENSE_LIVE_INGEST="+first)
+			url, end := startAlone(t, v.URL, store, "CONDENSE_LIVE_INGEST="+first)
 			c := claude("s")
 			c.URL, c.HTTP = url, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 			go func() {
 				<-sent
-				kill()
+				end()
 			}()
 			if _, err := c.Say(t.Context(), task); err == nil {
 				t.Fatal("the gateway was not killed")
 			}
 			seen := len(vendor.Records())
-			c.URL, kill = startAlone(t, v.URL, store, "CONDENSE_LIVE_INGEST=moody")
+			again, kill := startAlone(t, v.URL, store, "CONDENSE_LIVE_INGEST=moody")
+			c.URL = again
 			defer kill()
 			for calls := true; calls; {
 				var err error
