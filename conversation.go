@@ -260,12 +260,8 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 
 // hidden returns [core.Request.Hidden] for a view: the originals of the journal that active condensations hide or rewrite, and the earlier
 // messages of the turn. A redacted message stays redacted, and secrets are removed, because a provider may insert a text, which is then
-// sent. The journal is read now: a provider may go on after its deadline.
-func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Message, error) {
-	var own []core.Message
-	if len(c.journal.Condensations()) > 0 {
-		own = recorded(c, true)
-	}
+// sent. Own are the messages of the journal, which is not read later: a provider may go on after its deadline.
+func (p *plan) hidden(own []core.Message, t Turn) func(ids ...string) ([]core.Message, error) {
 	known := sync.OnceValues(func() ([]core.Message, error) {
 		all, err := p.unseen(t.Earlier)
 		all = slices.Concat(own, all)
@@ -294,8 +290,8 @@ func (p *plan) hidden(c *Conversation, t Turn) func(ids ...string) ([]core.Messa
 	}
 }
 
-// recorded returns the messages of the journal as they were, redacted ones redacted: all, or those of which the view lacks something.
-func recorded(c *Conversation, lacking bool) (all []core.Message) {
+// recorded returns the messages of the journal as they were, redacted ones redacted, and those that the view lacks or shortens.
+func recorded(c *Conversation) (all, lacking []core.Message) {
 	redacted, done := map[string][]core.Part{}, c.journal.Condensations()
 	for i := range done {
 		for _, r := range done[i].Edit.Rewrite {
@@ -305,20 +301,21 @@ func recorded(c *Conversation, lacking bool) (all []core.Message) {
 		}
 	}
 	for _, e := range c.journal.Timeline() {
-		if m := e.Original; e.InsertedBy == "" && (!lacking || len(e.HiddenBy) > 0 || e.RewrittenBy != "") {
+		if m := e.Original; e.InsertedBy == "" {
 			if redacted[m.ID] != nil {
 				m.Parts = redacted[m.ID]
 			}
-			all = append(all, m)
+			if all = append(all, m); len(e.HiddenBy) > 0 || e.RewrittenBy != "" {
+				lacking = append(lacking, m)
+			}
 		}
 	}
-	return all
+	return all, lacking
 }
 
 // file returns [core.Request.File] for a view: what the journal and the earlier messages of the turn show, which the view may only repeat
-// shortened. The journal is read now, the files when a provider asks.
-func (p *plan) file(c *Conversation, t Turn) func(path string) ([]core.FilePiece, error) {
-	own := recorded(c, false)
+// shortened. Own are the messages of the journal; their files are read when a provider asks.
+func (p *plan) file(own []core.Message, t Turn) func(path string) ([]core.FilePiece, error) {
 	shown := sync.OnceValues(func() (*ledger.Ledger, error) {
 		var all []core.Message
 		var err error

@@ -290,7 +290,8 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if t.Conversation == "" {
 		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
 	}
-	p.request.Hidden, p.request.File = p.hidden(c, t), p.file(c, t)
+	own, lacking := recorded(c)
+	p.request.Hidden, p.request.File = p.hidden(lacking, t), p.file(own, t)
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}
