@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/registry"
 )
 
 // withIngest returns options with a provider of new results that does as do.
@@ -196,6 +199,92 @@ func TestFailingIngest(t *testing.T) {
 			// On a slow machine the gateway's own time may be over, too, which it says.
 			if n := strings.Count(log.String(), "level=WARN"); n != 1 && name != "forges a handle" && name != "is slow" {
 				t.Errorf("%d warnings:\n%s", n, log.String())
+			}
+		})
+	}
+}
+
+// A replying model answers "Yes." and counts how often it was asked.
+type replying struct{ calls atomic.Int64 }
+
+func (*replying) Info() model.Info { return model.Info{Name: "counted", Window: 200_000} }
+
+func (c *replying) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
+	c.calls.Add(1)
+	return &model.Answer{Text: "Yes.", Usage: core.Usage{Calls: 1, USD: 1}}, nil
+}
+
+// TestIngestWithinModelEpochs: rounds of new results for which a provider asks a model, for texts or vectors, are condensations by a model.
+// Above the tenant's limit the model is not asked: the provider does without, or its results are sent as they came. The same limit holds
+// for a chain that announces no cost.
+func TestIngestWithinModelEpochs(t *testing.T) {
+	testkit.Slow(t)
+	for _, do := range []string{"does without", "declines", "embeds", "in the chain"} {
+		t.Run(do, func(t *testing.T) {
+			asked, without := &replying{}, atomic.Int64{}
+			vectors := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.calls.Add(1)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[1,2]}],"usage":{"prompt_tokens":3}}`))
+			}))
+			defer vectors.Close()
+			o := withIngest(nil)
+			o.Models = map[string]model.Generator{"counted": asked}
+			o.Values.Models = map[string]config.ModelValues{"near": {API: "openai", Model: "nomic", BaseURL: vectors.URL + "/v1", Embeddings: true}}
+			o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+				func(_ context.Context, _ struct{}, env registry.Env) (core.CondensationProvider, error) {
+					m, err := env.Model("counted")
+					return core.ProviderFunc(func(ctx context.Context, r *core.Request) (*core.Result, error) {
+						ask := func() error {
+							_, err := m.Generate(ctx, &model.Prompt{})
+							return err
+						}
+						if do == "embeds" {
+							ask = func() error {
+								_, _, err := env.Embed(ctx, []string{"a text"})
+								return err
+							}
+						}
+						err := errors.Join(ask(), ask()) // one condensation, with two requests
+						if n := len(r.Messages); do == "in the chain" && err == nil {
+							return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
+						}
+						if err != nil {
+							without.Add(1)
+						}
+						if err != nil && do != "does without" {
+							return nil, err
+						}
+						return rewriteResults(r, func(whole string) string { return whole[:len(whole)/2] }), nil
+					}), err
+				})}
+			rounds := 6
+			if do == "in the chain" {
+				o.Values.Chain, o.Values.Ingest, rounds = o.Values.Ingest, nil, 120
+			}
+			with := recalls(claude("s"))
+			p := &play{vendor: upstream.New(upstream.Options{Script: upstream.Loop(rounds, 2_200, nil), Window: window}), client: &with}
+			var log testkit.Log
+			p.serve(t, o, func(o *live.Options) {
+				o.Ingest.Off, o.Recall.MaxResult = true, 0
+				o.Access.Limits = live.Limits{ModelEpochs: 2}
+				o.Reports.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			})
+			p.say(t)
+			if n := asked.calls.Load(); n != 4 || without.Load() == 0 {
+				t.Errorf("the model was asked %d times, and %d times not", n, without.Load())
+			}
+			if got, want := p.Stats().Ingested, map[string]int{"does without": 6, "declines": 2, "embeds": 2}[do]; got != want {
+				t.Errorf("%d results are shortened, want %d", got, want)
+			}
+			if says := strings.Contains(log.String(), "model_epochs"); says != (do != "does without") {
+				t.Errorf("the log names the limit: %t\n%s", says, log.String())
+			}
+			if do == "in the chain" && p.Stats().EpochCount < 3 {
+				t.Errorf("%d epochs: they should go on without a model", p.Stats().EpochCount)
+			}
+			if got := len(p.vendor.Refusals()); got > 0 {
+				t.Errorf("%d refusals", got)
 			}
 		})
 	}
