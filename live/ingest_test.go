@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,7 +20,9 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/pgtest"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
 	"github.com/condensehq/condense/model"
@@ -370,6 +374,82 @@ func TestKilledAfterIngest(t *testing.T) {
 				t.Errorf("breaks of the prefix: %v", got)
 			}
 		})
+	}
+}
+
+// TestFleetOfMoodyIngest: two gateways with one database, each with a provider of a mood of its own, serve one conversation in turn. Each
+// request comes to the other one, too: at once, or while the first one still waits for its provider. Every message is sent as it first was.
+func TestFleetOfMoodyIngest(t *testing.T) {
+	testkit.Process(t)
+	database := pgtest.Start(t).URL()
+	for _, c := range clients() {
+		for _, at := range []string{"at once", "one is slow"} {
+			t.Run(fmt.Sprint(c.API, "/", at), func(t *testing.T) {
+				const rounds, slow = 12, 4
+				vendor := upstream.New(upstream.Options{Script: upstream.Loop(rounds, 6_000, nil), Window: 200_000})
+				v := httptest.NewServer(vendor)
+				defer v.Close()
+				var asked [2]atomic.Int64
+				held, hold := make(chan struct{}), make(chan struct{})
+				var urls []string
+				for k, name := range []string{"Ann", "Bob"} {
+					o := withIngest(func(_ context.Context, r *core.Request) (*core.Result, error) {
+						n := asked[k].Add(1)
+						if at == "one is slow" && name == "Ann" && n == slow {
+							close(held)
+							<-hold
+						}
+						return rewriteResults(r, func(whole string) string {
+							return fmt.Sprintf("%s shortened %d lines, for the time %d", name, strings.Count(whole, "\n"), n)
+						}), nil
+					})
+					_, server := serveWith(t, v.URL, o, func(o *live.Options) { o.Store.Path, o.Ingest.Off = database, true })
+					urls = append(urls, server.URL)
+				}
+				c.Session, c.History = fmt.Sprint(c.API, at), []object{first(c.API, task)}
+				for i, calls := 0, true; calls; i++ {
+					twin := c
+					twin.History, twin.URL = slices.Clone(c.History), urls[1]
+					c.URL = urls[0]
+					var both sync.WaitGroup
+					var err error
+					both.Go(func() { _, calls, err = c.Step(t.Context()) })
+					if at == "one is slow" && i == slow {
+						<-held
+					}
+					if at == "at once" || i == slow {
+						if _, _, err := twin.Step(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if at == "one is slow" && i == slow {
+						close(hold)
+					}
+					if both.Wait(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var sent [][]byte
+				for _, r := range vendor.Records() {
+					parsed, err := wire.Parse(wire.API(c.API), r.Body, &wire.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, m := range parsed.Messages {
+						if raw := wire.Unmark(m.Raw); i == len(sent) {
+							sent = append(sent, raw)
+						} else if i < len(sent) && !bytes.Equal(sent[i], raw) {
+							t.Errorf("request %d: message %d was %.300s, is %.300s", r.N, i, sent[i], raw)
+						}
+					}
+				}
+				last := string(bytes.Join(sent, nil))
+				if n := strings.Count(last, "Ann shortened") + strings.Count(last, "Bob shortened"); n != rounds {
+					t.Errorf("%d of %d results were shortened", n, rounds)
+				}
+				t.Logf("asked %d and %d times, %d requests", asked[0].Load(), asked[1].Load(), len(vendor.Records()))
+			})
+		}
 	}
 }
 
