@@ -453,6 +453,59 @@ func TestFleetOfMoodyIngest(t *testing.T) {
 	}
 }
 
+// TestTwinsOfSlowIngest: a request comes again while a provider is still at work on its results. The second one waits, for the model has
+// seen neither form, and is sent with the same.
+func TestTwinsOfSlowIngest(t *testing.T) {
+	testkit.Slow(t)
+	for _, c := range clients() {
+		t.Run(string(c.API), func(t *testing.T) {
+			p := &play{vendor: upstream.New(upstream.Options{Script: upstream.Loop(3, 6_000, nil), Window: window}), client: &c}
+			held, hold := make(chan struct{}), make(chan struct{})
+			var n atomic.Int64
+			p.serve(t, withIngest(func(_ context.Context, r *core.Request) (*core.Result, error) {
+				if n.Add(1) == 2 {
+					close(held)
+					<-hold
+				}
+				return rewriteResults(r, func(string) string { return fmt.Sprint("short ", n.Load()) }), nil
+			}), nil)
+			p.begin(t)
+			p.step(t)
+			twin := c
+			twin.History = slices.Clone(c.History)
+			before := len(p.vendor.Records())
+			whole, _, _ := strings.Cut(p.results()[1], "\n")
+			p.server.Config.Handler = p.Gateway // two requests at a time
+			var both sync.WaitGroup
+			both.Go(func() {
+				if _, _, err := c.Step(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			<-held
+			sent := make(chan struct{})
+			both.Go(func() {
+				defer close(sent)
+				if _, _, err := twin.Step(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			select {
+			case <-sent:
+				t.Error("the second request was sent before the results were shortened")
+			case <-time.After(time.Second): // longer than a request waits for a decision that it need not have
+			}
+			close(hold)
+			both.Wait()
+			for _, r := range p.vendor.Records()[before:] {
+				if !bytes.Contains(r.Body, []byte("short 2")) || bytes.Contains(r.Body, []byte(whole)) {
+					t.Errorf("request %d has not the short form: %.300s", r.N, r.Body)
+				}
+			}
+		})
+	}
+}
+
 // ingestOf are the options of a gateway in a process of its own.
 func ingestOf(name string) *condense.Options {
 	switch name {

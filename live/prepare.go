@@ -255,6 +255,7 @@ func (p *plan) ingest(ctx context.Context) error {
 	var shortened, between [][]byte
 	from := wire.OpenRound(r.parsed.Messages)
 	short := sync.OnceValues(func() (after [][]byte, err error) {
+		r.lease.Storing.Store(true) // until the lease ends
 		whole := r.round(from)
 		after = whole
 		if own {
