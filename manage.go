@@ -82,6 +82,9 @@ type Turn struct {
 	// MayWait says whether a provider may answer that it is better to wait, if the conversation is below its limit; nil: if the trigger is
 	// automatic. See [core.Result].
 	MayWait *bool
+	// MayAsk is called before each request of a provider to a language model that is not free. Its error is the provider's answer to that;
+	// it should wrap [core.ErrUnavailable]. Nil: every request may be sent.
+	MayAsk func() error
 	// Estimate asks the providers for their possible cost before one is used: see
 	// [Report.Estimates] and [EventEstimated]. It takes some time.
 	Estimate bool
@@ -229,8 +232,9 @@ type plan struct {
 	decision policy.Decision
 	request  *core.Request // nil unless the decision is to act
 	skip     []string      // names of providers that are not asked
-	part     string        // the file for the originals; empty for none
-	partErr  error         // why there is none
+	mayAsk   func() error
+	part     string // the file for the originals; empty for none
+	partErr  error  // why there is none
 }
 
 // free reports whether the turn may spend nothing, because the user did not ask for it.
@@ -245,7 +249,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 		return nil, err
 	}
 	c.measure(set.Tokenizer, set.counter)
-	p := &plan{set: set, view: c.View(), skip: t.Skip}
+	p := &plan{set: set, view: c.View(), skip: t.Skip, mayAsk: t.MayAsk}
 	p.system, p.tools = p.set.counter.Overhead(t.System, t.Tools)
 	p.system += t.Besides
 	trigger := cmp.Or(t.Trigger, core.TriggerAutomatic)

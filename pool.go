@@ -286,12 +286,8 @@ func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error)
 // errUnpaid is why a provider is skipped in a turn that may spend nothing.
 var errUnpaid = fmt.Errorf("auto is false, so no language model is asked unless the user wants it: %w", core.ErrUnavailable)
 
-// unpaidKey marks the context of calls that may spend nothing.
-type unpaidKey struct{}
-
-// An unpaid provider takes part in a turn that may spend nothing. If it would cost
-// something it is not asked, and the models that the host gave to it refuse. What a plugin
-// spends is unknown, so plugins are not asked.
+// An unpaid provider takes part in a turn that may spend nothing. If it would cost something it is not asked. What a plugin spends is
+// unknown, so plugins are not asked.
 type unpaid struct {
 	core.CondensationProvider
 
@@ -307,7 +303,7 @@ func (u unpaid) Condense(ctx context.Context, req *core.Request) (*core.Result, 
 	if err == nil && (cost.USD > 0 || cost.Unpriced > 0) {
 		return nil, errUnpaid
 	}
-	return u.CondensationProvider.Condense(context.WithValue(ctx, unpaidKey{}, true), req)
+	return u.CondensationProvider.Condense(ctx, req)
 }
 
 // An unasked provider of a chain is one of [Turn.Skip].
@@ -318,12 +314,14 @@ func (unasked) Condense(context.Context, *core.Request) (*core.Result, error) {
 	return nil, fmt.Errorf("the turn does not wait for its answer: %w", core.ErrUnavailable)
 }
 
-// A limited provider of a chain is told its quota, and the models that the host gives to it, compiled in or a plugin's, keep it.
+// A limited provider of a chain is told its quota, and the models that the host gives to it, compiled in or a plugin's, keep it; those
+// that are not free also ask mayAsk, unless it is nil.
 type limited struct {
 	core.CondensationProvider
 	opened core.CondensationProvider // the same, as it was opened
 	name   string
 	quota  core.Quota
+	mayAsk func() error
 }
 
 // Condense implements [core.CondensationProvider].
@@ -364,8 +362,8 @@ type spent struct {
 	usd     float64
 }
 
-// more counts one request more, or says which limit is reached.
-func (s *spent) more() error {
+// more counts one request more, to a free model or another, or says why there may be none.
+func (s *spent) more(free bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch q := s.limited.quota; {
@@ -374,15 +372,17 @@ func (s *spent) more() error {
 	case q.USD > 0 && s.usd >= q.USD:
 		return fmt.Errorf("%w: %s are spent in one call: providers.%s.limits.usd", model.ErrQuota, size.Dollars(s.usd, 2), s.limited.name)
 	}
+	if s.limited.mayAsk != nil && !free {
+		if err := s.limited.mayAsk(); err != nil {
+			return err
+		}
+	}
 	s.calls++
 	return nil
 }
 
 // enter counts a request to a model in the call of ctx, or says why there may be none. Done takes its usage.
 func enter(ctx context.Context, free bool) (done func(core.Usage), err error) {
-	if ctx.Value(unpaidKey{}) != nil && !free {
-		return nil, errUnpaid
-	}
 	s, ok := ctx.Value(spentKey{}).(*spent)
 	if !ok {
 		return func(core.Usage) {}, nil
@@ -391,7 +391,7 @@ func enter(ctx context.Context, free bool) (done func(core.Usage), err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.usd += u.USD
-	}, s.more()
+	}, s.more(free)
 }
 
 // embedder returns the model of the configuration for vectors.

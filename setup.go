@@ -235,6 +235,10 @@ func (s *setup) activate() {
 // provider so. Asked is called after every attempt.
 func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*core.Chain, error) {
 	var list []core.NamedProvider
+	mayAsk := p.mayAsk
+	if p.free() {
+		mayAsk = func() error { return errUnpaid }
+	}
 	for _, c := range p.set.Chain {
 		opened, err := s.provider(ctx, c, p.set.Model.Name)
 		if err != nil {
@@ -250,7 +254,7 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 			provider = ingesting{provider, p.request}
 		}
 		list = append(list, core.NamedProvider{
-			Name: c.Name, Provider: limited{provider, opened, c.Name, c.Limits}, Timeout: c.Timeout, Abilities: s.abilities(c),
+			Name: c.Name, Provider: limited{provider, opened, c.Name, c.Limits, mayAsk}, Timeout: c.Timeout, Abilities: s.abilities(c),
 			Strategy: strategy(c.Strategy, opened),
 			Uncut:    c.Strategy != slidingwindow.Name,
 			Fallback: p.set.RooRule && len(list) > 0 && c.Strategy == slidingwindow.Name && c.Name != Truncation,

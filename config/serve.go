@@ -81,7 +81,7 @@ type ServeLimits struct {
 	Requests    int64   `json:"requests" unit:"count" example:"120" doc:"Requests per minute."`
 	Concurrent  int64   `json:"concurrent" unit:"count" example:"16" doc:"Requests at the same time, until their answers have ended, and open WebSockets. 0 is 1,024 requests for each key of a vendor."`
 	Bytes       int64   `json:"bytes" unit:"bytes" example:"200Mi" doc:"Bytes of requests per minute, as they are sent. A single larger request is let through; the next has to wait."`
-	ModelEpochs int64   `json:"model_epochs" unit:"count" example:"50" doc:"Condensations by a chain that asks a language model, per day (UTC). Above it, the built-in chain condenses; no request is refused."`
+	ModelEpochs int64   `json:"model_epochs" unit:"count" example:"50" doc:"Condensations by a chain that asks a language model, and rounds of new results for which a provider does, per day (UTC). Above it, the built-in chain condenses, and results stay whole."`
 	Cost        float64 `json:"cost" unit:"dollars" example:"20" doc:"US dollars per day (UTC), by the table of prices. Models without a known price cost nothing here."`
 }
 

@@ -17,8 +17,8 @@ const (
 	TriggerAutomatic Trigger = "automatic" // the policy found the conversation too large
 	TriggerManual    Trigger = "manual"    // the user or a program asked
 	TriggerOverflow  Trigger = "overflow"  // the model's API refused the request as too large
-	// TriggerIngest asks for shorter tool results before the model has seen them: the messages are the user's newest request, a round of
-	// calls and their results, and a closing answer. Only results may change. A provider that does not do that declines.
+	// TriggerIngest asks for shorter tool results before the model has seen them: the messages are the user's newest request, if it is known,
+	// a round of calls and their results, and a closing answer. Only results may change. A provider that does not do that declines.
 	TriggerIngest Trigger = "ingest"
 )
 

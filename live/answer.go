@@ -301,7 +301,6 @@ func (e *exchange) measured(ctx context.Context, a wire.Answer) error {
 	}
 	defer r.lease.Release()
 	r.lease.Storing.Store(true)
-	defer r.lease.Storing.Store(false) // before the release
 	r.lease.SetRefused(false)
 	r.lease.Refuse(job.Cause{}, r.s.Now())
 	u, rates := lineage.Usage{Input: a.Input, Read: a.CacheRead, Write: a.CacheWrite}, r.tariff.rates(a.Input)

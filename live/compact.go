@@ -199,7 +199,7 @@ func (e *exchange) compact(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	p, err := j.Run(ctx, q.g.host, job.Inline)
 	if errors.Is(err, job.ErrAsks) {
-		if q.mayAsk() {
+		if j.Turn.MayAsk() == nil {
 			p, err = j.Run(ctx, q.g.host, job.Whole)
 		} else {
 			p, err = q.g.runner.RunBuiltin(r.Context(), j)

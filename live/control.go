@@ -191,8 +191,8 @@ func (p *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Pre
 	if !errors.Is(err, job.ErrAsks) {
 		return made, errors.Join(err, leave())
 	}
-	if !p.req.mayAsk() {
-		return nil, errors.Join(errors.New("the limit of condensations by a language model is reached"), leave())
+	if err := j.Turn.MayAsk(); err != nil {
+		return nil, errors.Join(err, leave())
 	}
 	started := p.req.prepareWith(j, func(ctx context.Context) (*job.Prepared, error) {
 		made, err := j.Run(ctx, host, job.Whole)

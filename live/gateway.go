@@ -176,7 +176,8 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		return library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
 	}
 	g.library = empty()
-	if g.library.Beside = s.Recall.Beside; s.Recall.Own {
+	g.library.Beside = func() library.Others { return g.current.Load().Recall.Beside }
+	if s.Recall.Own {
 		g.mcp = g.newMCP(g.library)
 	} else { // whoever chooses a secret could look for sessions by guessed keys
 		g.mcp = g.newMCP(empty())

@@ -10,16 +10,23 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/condensehq/condense"
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/internal/testkit/pgtest"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
+	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/registry"
 )
 
 // withIngest returns options with a provider of new results that does as do.
@@ -201,6 +208,92 @@ func TestFailingIngest(t *testing.T) {
 	}
 }
 
+// A replying model answers "Yes." and counts how often it was asked.
+type replying struct{ calls atomic.Int64 }
+
+func (*replying) Info() model.Info { return model.Info{Name: "counted", Window: 200_000} }
+
+func (c *replying) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
+	c.calls.Add(1)
+	return &model.Answer{Text: "Yes.", Usage: core.Usage{Calls: 1, USD: 1}}, nil
+}
+
+// TestIngestWithinModelEpochs: rounds of new results for which a provider asks a model, for texts or vectors, are condensations by a model.
+// Above the tenant's limit the model is not asked: the provider does without, or its results are sent as they came. The same limit holds
+// for a chain that announces no cost.
+func TestIngestWithinModelEpochs(t *testing.T) {
+	testkit.Slow(t)
+	for _, do := range []string{"does without", "declines", "embeds", "in the chain"} {
+		t.Run(do, func(t *testing.T) {
+			asked, without := &replying{}, atomic.Int64{}
+			vectors := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.calls.Add(1)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[1,2]}],"usage":{"prompt_tokens":3}}`))
+			}))
+			defer vectors.Close()
+			o := withIngest(nil)
+			o.Models = map[string]model.Generator{"counted": asked}
+			o.Values.Models = map[string]config.ModelValues{"near": {API: "openai", Model: "nomic", BaseURL: vectors.URL + "/v1", Embeddings: true}}
+			o.Strategies = []registry.Strategy{registry.Define("faulty", "For a test.", func() struct{} { return struct{}{} },
+				func(_ context.Context, _ struct{}, env registry.Env) (core.CondensationProvider, error) {
+					m, err := env.Model("counted")
+					return core.ProviderFunc(func(ctx context.Context, r *core.Request) (*core.Result, error) {
+						ask := func() error {
+							_, err := m.Generate(ctx, &model.Prompt{})
+							return err
+						}
+						if do == "embeds" {
+							ask = func() error {
+								_, _, err := env.Embed(ctx, []string{"a text"})
+								return err
+							}
+						}
+						err := errors.Join(ask(), ask()) // one condensation, with two requests
+						if n := len(r.Messages); do == "in the chain" && err == nil {
+							return &core.Result{Messages: core.KeepGroups(r.Messages, func(i int) bool { return i < 1 || i >= n-3 })}, nil
+						}
+						if err != nil {
+							without.Add(1)
+						}
+						if err != nil && do != "does without" {
+							return nil, err
+						}
+						return rewriteResults(r, func(whole string) string { return whole[:len(whole)/2] }), nil
+					}), err
+				})}
+			rounds := 6
+			if do == "in the chain" {
+				o.Values.Chain, o.Values.Ingest, rounds = o.Values.Ingest, nil, 120
+			}
+			with := recalls(claude("s"))
+			p := &play{vendor: upstream.New(upstream.Options{Script: upstream.Loop(rounds, 2_200, nil), Window: window}), client: &with}
+			var log testkit.Log
+			p.serve(t, o, func(o *live.Options) {
+				o.Ingest.Off, o.Recall.MaxResult = true, 0
+				o.Access.Limits = live.Limits{ModelEpochs: 2}
+				o.Reports.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			})
+			p.say(t)
+			if n := asked.calls.Load(); n != 4 || without.Load() == 0 {
+				t.Errorf("the model was asked %d times, and %d times not", n, without.Load())
+			}
+			if got, want := p.Stats().Ingested, map[string]int{"does without": 6, "declines": 2, "embeds": 2}[do]; got != want {
+				t.Errorf("%d results are shortened, want %d", got, want)
+			}
+			if says := strings.Contains(log.String(), "model_epochs"); says != (do != "does without") {
+				t.Errorf("the log names the limit: %t\n%s", says, log.String())
+			}
+			if do == "in the chain" && p.Stats().EpochCount < 3 {
+				t.Errorf("%d epochs: they should go on without a model", p.Stats().EpochCount)
+			}
+			if got := len(p.vendor.Refusals()); got > 0 {
+				t.Errorf("%d refusals", got)
+			}
+		})
+	}
+}
+
 // TestRefusedIngest: a provider makes results that the vendor would refuse. They are sent as they came, and epochs begin when they are due.
 func TestRefusedIngest(t *testing.T) {
 	with := claude("s")
@@ -279,6 +372,135 @@ func TestKilledAfterIngest(t *testing.T) {
 			}
 			if got := vendor.Breaks(); len(got) > 0 {
 				t.Errorf("breaks of the prefix: %v", got)
+			}
+		})
+	}
+}
+
+// TestFleetOfMoodyIngest: two gateways with one database, each with a provider of a mood of its own, serve one conversation in turn. Each
+// request comes to the other one, too: at once, or while the first one still waits for its provider. Every message is sent as it first was.
+func TestFleetOfMoodyIngest(t *testing.T) {
+	testkit.Process(t)
+	database := pgtest.Start(t).URL()
+	for _, c := range clients() {
+		for _, at := range []string{"at once", "one is slow"} {
+			t.Run(fmt.Sprint(c.API, "/", at), func(t *testing.T) {
+				const rounds, slow = 12, 4
+				vendor := upstream.New(upstream.Options{Script: upstream.Loop(rounds, 6_000, nil), Window: 200_000})
+				v := httptest.NewServer(vendor)
+				defer v.Close()
+				var asked [2]atomic.Int64
+				held, hold := make(chan struct{}), make(chan struct{})
+				var urls []string
+				for k, name := range []string{"Ann", "Bob"} {
+					o := withIngest(func(_ context.Context, r *core.Request) (*core.Result, error) {
+						n := asked[k].Add(1)
+						if at == "one is slow" && name == "Ann" && n == slow {
+							close(held)
+							<-hold
+						}
+						return rewriteResults(r, func(whole string) string {
+							return fmt.Sprintf("%s shortened %d lines, for the time %d", name, strings.Count(whole, "\n"), n)
+						}), nil
+					})
+					_, server := serveWith(t, v.URL, o, func(o *live.Options) { o.Store.Path, o.Ingest.Off = database, true })
+					urls = append(urls, server.URL)
+				}
+				c.Session, c.History = fmt.Sprint(c.API, at), []object{first(c.API, task)}
+				for i, calls := 0, true; calls; i++ {
+					twin := c
+					twin.History, twin.URL = slices.Clone(c.History), urls[1]
+					c.URL = urls[0]
+					var both sync.WaitGroup
+					var err error
+					both.Go(func() { _, calls, err = c.Step(t.Context()) })
+					if at == "one is slow" && i == slow {
+						<-held
+					}
+					if at == "at once" || i == slow {
+						if _, _, err := twin.Step(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if at == "one is slow" && i == slow {
+						close(hold)
+					}
+					if both.Wait(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var sent [][]byte
+				for _, r := range vendor.Records() {
+					parsed, err := wire.Parse(wire.API(c.API), r.Body, &wire.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, m := range parsed.Messages {
+						if raw := wire.Unmark(m.Raw); i == len(sent) {
+							sent = append(sent, raw)
+						} else if i < len(sent) && !bytes.Equal(sent[i], raw) {
+							t.Errorf("request %d: message %d was %.300s, is %.300s", r.N, i, sent[i], raw)
+						}
+					}
+				}
+				last := string(bytes.Join(sent, nil))
+				if n := strings.Count(last, "Ann shortened") + strings.Count(last, "Bob shortened"); n != rounds {
+					t.Errorf("%d of %d results were shortened", n, rounds)
+				}
+				t.Logf("asked %d and %d times, %d requests", asked[0].Load(), asked[1].Load(), len(vendor.Records()))
+			})
+		}
+	}
+}
+
+// TestTwinsOfSlowIngest: a request comes again while a provider is still at work on its results. The second one waits, for the model has
+// seen neither form, and is sent with the same.
+func TestTwinsOfSlowIngest(t *testing.T) {
+	testkit.Slow(t)
+	for _, c := range clients() {
+		t.Run(string(c.API), func(t *testing.T) {
+			p := &play{vendor: upstream.New(upstream.Options{Script: upstream.Loop(3, 6_000, nil), Window: window}), client: &c}
+			held, hold := make(chan struct{}), make(chan struct{})
+			var n atomic.Int64
+			p.serve(t, withIngest(func(_ context.Context, r *core.Request) (*core.Result, error) {
+				if n.Add(1) == 2 {
+					close(held)
+					<-hold
+				}
+				return rewriteResults(r, func(string) string { return fmt.Sprint("short ", n.Load()) }), nil
+			}), nil)
+			p.begin(t)
+			p.step(t)
+			twin := c
+			twin.History = slices.Clone(c.History)
+			before := len(p.vendor.Records())
+			whole, _, _ := strings.Cut(p.results()[1], "\n")
+			p.server.Config.Handler = p.Gateway // two requests at a time
+			var both sync.WaitGroup
+			both.Go(func() {
+				if _, _, err := c.Step(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			<-held
+			sent := make(chan struct{})
+			both.Go(func() {
+				defer close(sent)
+				if _, _, err := twin.Step(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			select {
+			case <-sent:
+				t.Error("the second request was sent before the results were shortened")
+			case <-time.After(time.Second): // longer than a request waits for a decision that it need not have
+			}
+			close(hold)
+			both.Wait()
+			for _, r := range p.vendor.Records()[before:] {
+				if !bytes.Contains(r.Body, []byte("short 2")) || bytes.Contains(r.Body, []byte(whole)) {
+					t.Errorf("request %d has not the short form: %.300s", r.N, r.Body)
+				}
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/online"
 	"github.com/condensehq/condense/internal/live/access"
 	"github.com/condensehq/condense/internal/live/store"
@@ -135,6 +137,77 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			t.Errorf("%s: %d records, %v", name, len(records), err)
 		} else if slices.ContainsFunc(records, func(r store.Record) bool { return !strings.HasPrefix(r.Key.Tenant, name+":") }) {
 			t.Errorf("%s: a record of another tenant", name)
+		}
+	}
+}
+
+// Tenants with everything in common but a line of a result share a provider of new results, which remembers what it was told: it is told of
+// another conversation for each, its forms are sent to their tenant only, and a handle leads nobody to another's result.
+func TestTenantsDoNotMeetInIngest(t *testing.T) {
+	testkit.Slow(t)
+	names := []string{"tenant-00", "tenant-01"}
+	tokens := tokensFile(t, names...)
+	vendors := map[string]*upstream.Vendor{}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { vendors[r.Header.Get("X-Test")].ServeHTTP(w, r) }))
+	defer front.Close()
+	var mu sync.Mutex
+	told := map[string]map[string]bool{} // the lines, by the name of the conversation
+	o := withIngest(func(_ context.Context, r *core.Request) (*core.Result, error) {
+		return rewriteResults(r, func(whole string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			if told[r.Conversation] == nil {
+				told[r.Conversation] = map[string]bool{}
+			}
+			for _, m := range markers.FindAllString(whole, -1) {
+				told[r.Conversation][m] = true
+			}
+			return fmt.Sprintf("short, as in %v", slices.Sorted(maps.Keys(told[r.Conversation])))
+		}), nil
+	})
+	_, server := serveWith(t, front.URL, o, func(o *live.Options) { o.Access.Tokens = tokens.path })
+	mine := map[string]string{} // the handle of the result with the line
+	for i, name := range names {
+		id := fmt.Sprintf("%02d", i)
+		vendors[id] = upstream.New(upstream.Options{Window: window, Script: upstream.Loop(6, 3000, nil)})
+		c := claude("the-same-session")
+		c.URL, c.Tools = server.URL, []string{"mcp__condense__recall"}
+		c.Header = http.Header{"X-Condense-Token": {tokens.of[name]}, "X-Condense-Recall": {secret}, "X-Api-Key": {"sk-ant-the-same-key"}, "X-Test": {id}}
+		c.Run = func(command string) string {
+			if out := upstream.Output(command); mine[name] != "" {
+				return out
+			} else {
+				out = "FAIL only-of-" + name + "\n" + out
+				mine[name] = core.Handle(core.ToolResult{Content: []core.Part{core.Text(out)}})
+				return out
+			}
+		}
+		if _, err := c.Say(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if delete(told, ""); len(told) != len(names) {
+		t.Errorf("the provider was told of %v", told)
+	}
+	for i, name := range names {
+		id := fmt.Sprintf("%02d", i)
+		sent := 0
+		for _, r := range vendors[id].Records() {
+			for _, m := range markers.FindAllString(string(r.Body), -1) {
+				if sent++; m != "only-of-"+name {
+					t.Errorf("request %d of %s has %s", r.N, name, m)
+				}
+			}
+		}
+		if sent == 0 {
+			t.Errorf("no line of %s was sent: nothing is shown", name)
+		}
+		header := map[string]string{"X-Condense-Token": tokens.of[name], "X-Condense-Recall": secret}
+		for of, handle := range mine {
+			texts, _, _ := ask(t, server.URL+"/mcp", header, "recall", object{"handle": handle})
+			if got := strings.Contains(strings.Join(texts, "\n"), "only-of-"+of); got != (of == name) {
+				t.Errorf("%s recalls the result of %s: %v: %.200q", name, of, got, texts)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -291,15 +292,17 @@ func (e *exchange) reserve(written int, a wire.Answer) {
 	}
 }
 
-// mayAsk reports whether the tenant may have one more condensation by a language model today. If so, it counts that
-// condensation.
-func (r *request) mayAsk() bool {
-	name := r.t.who.Tenant
-	may := r.g.tenants.MayAsk(name, r.g.current.Load().limitsFor(name), r.s.Now(), r.s.limitsFor(name).ModelEpochs)
-	if !may {
+// mayAsk returns a function that says why the tenant may not have one more condensation by a language model today. If it may, the
+// first call counts that condensation.
+func (r *request) mayAsk() func() error {
+	return sync.OnceValue(func() error {
+		name := r.t.who.Tenant
+		if r.g.tenants.MayAsk(name, r.g.current.Load().limitsFor(name), r.s.Now(), r.s.limitsFor(name).ModelEpochs) {
+			return nil
+		}
 		r.g.limited(r.t.who, "model_epochs")
-	}
-	return may
+		return fmt.Errorf("the limit of condensations by a language model, model_epochs, is reached: %w", core.ErrUnavailable)
+	})
 }
 
 // share saves the usage of the tenants, and reads the usage that other gateways have saved.

@@ -127,13 +127,13 @@ func (p *plan) job(d epoch.Decision, overflow bool) *job.Job {
 		Turn: condense.Turn{
 			Profile: r.limits.profile, Mode: r.limits.mode, Window: r.limits.policy.Window, MaxOutput: r.limits.output, NoRecall: !p.handles,
 			API: r.holds(), Dir: r.s.folder(r.parsed), Numbers: numbers, Conversation: p.state.Family,
+			MayAsk:  r.mayAsk(),
 			MayWait: new(d.Reason != epoch.Forced && d.Reason != epoch.Asked),
 		},
 		Block: block, Basis: p.state.Basis(r.rolling), Pins: r.protected(), Protected: r.lease.Control().Protected(),
 		Tries: r.tries(), Retry: r.limits.policy.RetryAfter(p.tokens),
 		Owner: job.Owner{
 			Tenant: r.tenant(), Mode: cmp.Or(r.limits.mode, r.limits.profile), Deadline: r.s.Bounds.Deadline, Chain: &r.limits.resolved.learned,
-			MayAsk: r.mayAsk,
 		},
 	}
 	if e := p.state.Epoch; e != nil && e.Cut <= len(r.parsed.Messages) {
@@ -255,6 +255,7 @@ func (p *plan) ingest(ctx context.Context) error {
 	var shortened, between [][]byte
 	from := wire.OpenRound(r.parsed.Messages)
 	short := sync.OnceValues(func() (after [][]byte, err error) {
+		r.lease.Storing.Store(true) // until the lease ends
 		whole := r.round(from)
 		after = whole
 		if own {
@@ -329,7 +330,7 @@ func (r *request) shorten(ctx context.Context, host *condense.Host, raw [][]byte
 	turn := ingest.Turn()
 	turn.NoRecall, turn.API, turn.Conversation = !r.handles, r.holds(), conversation
 	if host == r.g.host {
-		turn.Profile, turn.Mode, turn.Dir = r.limits.profile, r.limits.mode, r.s.folder(r.parsed)
+		turn.Profile, turn.Mode, turn.Dir, turn.MayAsk = r.limits.profile, r.limits.mode, r.s.folder(r.parsed), r.mayAsk()
 	}
 	report, err := host.Manage(limited, condense.ResumeConversation(doc.Journal), turn)
 	if host == r.g.host && report != nil && ctx.Err() == nil {

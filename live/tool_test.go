@@ -818,6 +818,7 @@ func TestRecallBeside(t *testing.T) {
 	args := map[string]any{"what": "h:" + handle}
 	at := []upstream.Step{{Text: "I look.", Calls: []upstream.Call{wants(args)}}, {Text: "Found."}}
 	read := 0
+	var alone live.Options
 	p := newPlay(t, upstream.Options{Script: at}, upstream.Client{API: upstream.Chat, Model: "gpt-5.4", Session: "s"}, func(o *live.Options) {
 		withTool(o)
 		o.Recall.Own = true
@@ -825,6 +826,7 @@ func TestRecallBeside(t *testing.T) {
 			read++
 			return slices.Values([]*history.Journal{history.New(), whole})
 		}
+		alone = *o
 	})
 	if _, err := p.client.Say(t.Context(), "What does [… 1 line h:"+handle+"] say?"); err != nil {
 		t.Fatal(err)
@@ -851,6 +853,14 @@ func TestRecallBeside(t *testing.T) {
 	texts, failed, _ = ask(t, p.server.URL+"/recall/"+secret+"/mcp", nil, "recall", map[string]any{"what": "h:0123456789"})
 	if !failed || read < 3 {
 		t.Errorf("%d looks, and an unknown handle finds %q", read, texts)
+	}
+	// Once others may use the gateway, it is as if the files were not there.
+	alone.Recall.Beside = nil
+	if err := p.Reload(&alone); err != nil {
+		t.Fatal(err)
+	}
+	if texts, failed, _ = ask(t, p.server.URL+"/recall/"+secret+"/mcp", nil, "recall", args); !failed || strings.Contains(strings.Join(texts, ""), "quokka") {
+		t.Errorf("/mcp after the change: %q", texts)
 	}
 	// Where clients choose their secrets, none of these leads to the sessions of the gateway's user.
 	_, s := serveWith(t, "http://127.0.0.1:1", nil, func(o *live.Options) {

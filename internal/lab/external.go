@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/transcript"
@@ -50,6 +51,12 @@ func newExternal(command []string, dir string, stays bool) (external, error) {
 		name = filepath.Join(dir, name)
 	}
 	path, err := exec.LookPath(name)
+	if err == nil {
+		_, err = config.AllowPlugin(name, func() (string, error) {
+			text, err := os.ReadFile(path)
+			return hashOf(text), err
+		})
+	}
 	if err != nil {
 		return e, fmt.Errorf("external: %w", err)
 	}

@@ -34,7 +34,17 @@ export const Condense = async ({ client, directory }) => {
     log(message)
     return {}
   }
+  const asked = new Map() // by session, the person's newest message
+  const commands = new Set() // sessions whose next message is a command's text
   return {
+    "command.execute.before": async (input) => void commands.add(input.sessionID),
+    "chat.message": async (input, output) => {
+      asked.delete(input.sessionID)
+      if (commands.delete(input.sessionID)) return
+      const session = await client.session.get({ path: { id: input.sessionID } }).catch(() => undefined)
+      if (!session?.data || session.data.parentID) return // in a subagent's session a model asks
+      asked.set(input.sessionID, { info: output.message, parts: output.parts.filter((part) => part.type === "text" && !part.synthetic) })
+    },
     config: async (config) => {
       config.mcp = { condense: { type: "local", command: ["condense", "mcp", "--agent", "opencode"] }, ...config.mcp }
     },
@@ -44,6 +54,7 @@ export const Condense = async ({ client, directory }) => {
       const answer = await ask({
         hook_event_name: "PostToolUse", session_id: input.sessionID, cwd: directory,
         tool_name: input.tool, tool_input: input.args, tool_use_id: input.callID, tool_response: output[member],
+        conversation: asked.has(input.sessionID) ? { info: { id: input.sessionID, directory }, messages: [asked.get(input.sessionID)] } : undefined,
       }, log)
       if (answer?.updatedToolOutput !== undefined) output[member] = answer.updatedToolOutput
     },

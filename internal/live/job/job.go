@@ -65,7 +65,6 @@ type Owner struct {
 	Mode     string        // or the profile if there is no mode
 	Deadline time.Duration // for a request that waits
 	Chain    *Learned
-	MayAsk   func() bool // whether a language model may be asked; each true counts
 }
 
 // An asker asks the client's own model once, until its key is forgotten.

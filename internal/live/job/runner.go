@@ -349,7 +349,7 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 	}
 	if j.Client != nil {
 		defer j.Client.Forget()
-		if j.Owner.MayAsk() {
+		if j.Turn.MayAsk() == nil {
 			return j.Run(prefix.WithAsker(ctx, j.Client.Ask), r.host, Whole)
 		}
 		if to == Probe {
@@ -373,7 +373,7 @@ func (r *Runner) Alongside(ctx context.Context, j *Job, to Extent) (*Prepared, e
 		}
 	}
 	switch {
-	case j.Owner.MayAsk():
+	case j.Turn.MayAsk() == nil:
 		return j.Run(ctx, r.host, Whole)
 	case to == Probe:
 		return nil, ErrNotEarly

@@ -165,7 +165,7 @@ func (p *Passes) Get(handle string) string {
 
 // unstored returns what is recallable before anything of a conversation was condensed.
 func (l *Library) unstored(reader string) (*mcpserver.State, error) {
-	if l.Beside == nil {
+	if l.Beside() == nil {
 		return nil, ErrNothing
 	}
 	st := l.State(store.Key{}, "", recall.New(history.New()), time.Time{})
@@ -183,8 +183,8 @@ func (l *Library) unstored(reader string) (*mcpserver.State, error) {
 
 // beside returns the first of the conversations beside that has what is looked for; nil if none has.
 func (l *Library) beside(has func(*recall.Conversation) bool) *recall.Conversation {
-	if l.Beside != nil {
-		for j := range l.Beside() {
+	if others := l.Beside(); others != nil {
+		for j := range others() {
 			if c := recall.New(j); has(c) {
 				return c
 			}
@@ -195,7 +195,7 @@ func (l *Library) beside(has func(*recall.Conversation) bool) *recall.Conversati
 
 // Continues reports whether a handle in the messages, or the key of their numbers, leads to a conversation beside.
 func (l *Library) Continues(api wire.API, messages [][]byte) bool {
-	if l.Beside == nil {
+	if l.Beside() == nil {
 		return false
 	}
 	j, err := read(api, messages)

@@ -253,13 +253,17 @@ type Library struct {
 	recalled func(key store.Key, id string, pieces []recall.Piece, bytes int) // called after each recall
 	title    func(ctx context.Context, key store.Key, id string) string       // of a record's conversation
 	damaged  func(error)                                                      // called when originals cannot be read
-	// Beside, if not nil, yields conversations whose views were made elsewhere for the only reader: their handles and numbers lead there.
-	Beside func() iter.Seq[*history.Journal]
+	// Beside returns what yields conversations whose views were made elsewhere for the only reader: their handles and numbers lead there.
+	// It returns nil while there are none.
+	Beside func() Others
 }
+
+// Others yield conversations that are not in the store, latest first.
+type Others = func() iter.Seq[*history.Journal]
 
 // New returns a library of the originals in a store.
 func New(in store.Store, recalled func(key store.Key, id string, pieces []recall.Piece, bytes int), title func(ctx context.Context, key store.Key, id string) string, damaged func(error)) *Library {
-	return &Library{store: in, recalled: recalled, title: title, damaged: damaged}
+	return &Library{store: in, recalled: recalled, title: title, damaged: damaged, Beside: func() Others { return nil }}
 }
 
 // Memory returns the stored originals of the reader's latest conversation, restricted to session unless that is empty.

@@ -218,6 +218,7 @@ func (c *Lease) Begin(next *lineage.State, over bool) {
 // Begun lets another request decide about the record before [Lease.Begin], if there was one.
 func (c *Lease) Begun() {
 	if c.former != nil {
+		c.former.Storing.Store(false)
 		<-c.former.Turn
 		c.former = nil
 	}

@@ -83,7 +83,7 @@ type Entry struct {
 	ID   string
 	Turn chan struct{} // holds a value while a request decides about the lineage
 
-	Storing atomic.Bool // turn is held to store the last outcome, which can take long
+	Storing atomic.Bool // turn is held, perhaps for long, for what no later view may lack: the last outcome, short forms of new results
 
 	// Guarded by session.mu.
 	version      int64 // of the stored record; 0 if there is none
@@ -364,6 +364,7 @@ func (s *Session) current(r *wire.Request, rolling []wire.Hash) bool {
 func (c *Lease) Release() {
 	if c.Mine {
 		c.Mine = false
+		c.Storing.Store(false)
 		<-c.Turn
 	}
 }

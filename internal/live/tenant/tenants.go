@@ -25,7 +25,7 @@ type Limits struct {
 	// Bytes is per minute, of requests as sent (compressed). A request that exceeds it is let through, and the next
 	// one waits.
 	Bytes int64
-	// ModelEpochs is the number of condensations per day (UTC) by chains that ask a language model. Beyond it, the
+	// ModelEpochs is the number of condensations per day (UTC) that ask a language model, rounds of new results among them. Beyond it, the
 	// built-in chain condenses.
 	ModelEpochs int
 	// Cost is in US dollars per day (UTC), by the price table. Models without a known price do not count.

@@ -70,15 +70,7 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 
 // session reads the file of a session.
 func session(path string) ([]byte, error) {
-	if path == "" {
-		return nil, errors.New("the event names no transcript")
-	}
-	if info, err := os.Stat(path); err != nil { // before it is opened: a pipe would block
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
+	f, _, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,4 +80,19 @@ func session(path string) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d MiB", path, maxInput>>20)
 	}
 	return data, err
+}
+
+// open opens the file of a session, and returns its size in bytes.
+func open(path string) (f *os.File, size int64, err error) {
+	if path == "" {
+		return nil, 0, errors.New("the event names no transcript")
+	}
+	info, err := os.Stat(path) // before it is opened: a pipe would block
+	if err != nil {
+		return nil, 0, err
+	} else if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err = os.Open(path)
+	return f, info.Size(), err
 }

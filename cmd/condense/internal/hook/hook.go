@@ -16,7 +16,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/condensehq/condense"
@@ -63,7 +65,7 @@ type event struct {
 	Input      json.RawMessage `json:"tool_input"`
 	Output     json.RawMessage `json:"tool_response"`
 	Call       string          `json:"tool_use_id"`
-	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it
+	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it, or its newest message of the user
 }
 
 // Answer returns the answer to one call of a hook; nil if there is none, so that the agent proceeds as without the
@@ -126,7 +128,7 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 	if err != nil || len(fields) == 0 {
 		return nil, err
 	}
-	s := &shortener{Options: o, agent: agent, event: e}
+	s := &shortener{Options: o, agent: agent, event: e, asked: sync.OnceValue(func() []core.Part { return request(agent, e) })}
 	defer s.close(ctx)
 	changed := false
 	for _, f := range fields {
@@ -152,6 +154,7 @@ type shortener struct {
 	event *event
 
 	hosts []*condense.Host
+	asked func() []core.Part // the user's newest message, if that is known
 }
 
 func (s *shortener) close(ctx context.Context) {
@@ -199,7 +202,7 @@ func (s *shortener) shorten(ctx context.Context, f *field) (string, error) {
 	return s.run(ctx, whole, 0)
 }
 
-const answerID, callID, resultID = "answer", "call", "result"
+const requestID, answerID, callID, resultID = "request", "answer", "call", "result"
 
 // messages are a call and its result with the text.
 func (s *shortener) messages(text string) []core.Message {
@@ -231,6 +234,11 @@ func (s *shortener) run(ctx context.Context, text string, limit int) (string, er
 func (s *shortener) through(ctx context.Context, host *condense.Host, text string, noRecall bool) (string, error) {
 	c := condense.NewConversation()
 	messages := append(s.messages(text), core.Message{ID: answerID, Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}})
+	if host == s.Own || !noRecall { // otherwise nothing is chosen by relevance
+		if asked := s.asked(); len(asked) > 0 {
+			messages = slices.Insert(messages, 0, core.Message{ID: requestID, Role: core.RoleUser, Parts: asked})
+		}
+	}
 	if err := c.Append(messages...); err != nil {
 		return "", err
 	}
