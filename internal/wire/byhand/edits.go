@@ -120,7 +120,7 @@ func AppendParts(b []byte, num protowire.Number, parts []core.Part) ([]byte, err
 		if err := encodable(p); err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
-		b = AppendPart(appendBytesTag(b, num, SizePart(p)), p)
+		b = appendPart(b, num, p)
 	}
 	return b, nil
 }
@@ -223,7 +223,7 @@ func (m *matcher) newPart(p core.Part) ([]byte, error) {
 	if err := encodable(p); err != nil {
 		return nil, err
 	}
-	return AppendPart(appendBytesTag(nil, numNewPartPut, SizePart(p)), p), nil
+	return appendPart(nil, numNewPartPut, p), nil
 }
 
 // A matcher finds parts among the previous parts of a message.
