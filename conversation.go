@@ -150,11 +150,11 @@ func (c *Conversation) measure(name string, counter core.Counter) {
 
 // kinds returns the tokens of the view by kind, read-only. Messages that it has seen before
 // cost nothing.
-func (c *Conversation) kinds(counter *tokens.Counter) map[tokens.Kind]int {
+func (c *Conversation) kinds(r *dialog.Reader, counter *tokens.Counter) map[tokens.Kind]int {
 	view := c.journal.View()
 	fresh := view[min(c.booked, len(view)):]
 	by := counter.BreakdownMeasured(fresh...)
-	dialog.Regroup(by, counter, fresh...)
+	dialog.Regroup(r, by, counter, fresh...)
 	for kind, n := range c.byKind {
 		by[kind] += n
 	}
@@ -260,11 +260,12 @@ func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo f
 
 // hidden returns [core.Request.Hidden] for a view: the originals of the journal that active condensations hide or rewrite, and the earlier
 // messages of the turn. A redacted message stays redacted, and secrets are removed, because a provider may insert a text, which is then
-// sent. Own are the messages of the journal, which is not read later: a provider may go on after its deadline.
-func (p *plan) hidden(own []core.Message, t Turn) func(ids ...string) ([]core.Message, error) {
+// sent. Own is [recorded].
+func (p *plan) hidden(own func() (all, lacking []core.Message), t Turn) func(ids ...string) ([]core.Message, error) {
 	known := sync.OnceValues(func() ([]core.Message, error) {
 		all, err := p.unseen(t.Earlier)
-		all = slices.Concat(own, all)
+		_, lacking := own()
+		all = slices.Concat(lacking, all)
 		for i := range all {
 			all[i] = core.Message{ID: all[i].ID, Role: all[i].Role, Kind: all[i].Kind, Time: all[i].Time, Parts: scrubbed(all[i].Parts)}
 		}
@@ -290,9 +291,9 @@ func (p *plan) hidden(own []core.Message, t Turn) func(ids ...string) ([]core.Me
 	}
 }
 
-// recorded returns the messages of the journal as they were, redacted ones redacted, and those that the view lacks or shortens.
-func recorded(c *Conversation) (all, lacking []core.Message) {
-	redacted, done := map[string][]core.Part{}, c.journal.Condensations()
+// recorded returns the messages of a timeline as they were, redacted ones redacted, and those that the view lacks or shortens.
+func recorded(timeline []history.Entry, done []history.Condensation) (all, lacking []core.Message) {
+	redacted := map[string][]core.Part{}
 	for i := range done {
 		for _, r := range done[i].Edit.Rewrite {
 			if redacts(r.Parts) {
@@ -300,7 +301,7 @@ func recorded(c *Conversation) (all, lacking []core.Message) {
 			}
 		}
 	}
-	for _, e := range c.journal.Timeline() {
+	for _, e := range timeline {
 		if m := e.Original; e.InsertedBy == "" {
 			if redacted[m.ID] != nil {
 				m.Parts = redacted[m.ID]
@@ -314,8 +315,8 @@ func recorded(c *Conversation) (all, lacking []core.Message) {
 }
 
 // file returns [core.Request.File] for a view: what the journal and the earlier messages of the turn show, which the view may only repeat
-// shortened. Own are the messages of the journal; their files are read when a provider asks.
-func (p *plan) file(own []core.Message, t Turn) func(path string) ([]core.FilePiece, error) {
+// shortened. Own is [recorded]; its files are read when a provider asks.
+func (p *plan) file(own func() (all, lacking []core.Message), t Turn) func(path string) ([]core.FilePiece, error) {
 	shown := sync.OnceValues(func() (*ledger.Ledger, error) {
 		var all []core.Message
 		var err error
@@ -331,7 +332,8 @@ func (p *plan) file(own []core.Message, t Turn) func(path string) ([]core.FilePi
 			last = max(last, m.Number)
 			return m.Number > 0 && redacted[m.Number]
 		})
-		all = append(all, plain.Only(own, func(m core.Message) bool { n := numbers[m.ID]; return last == 0 || n == 0 || n > last })...)
+		mine, _ := own()
+		all = append(all, plain.Only(mine, func(m core.Message) bool { n := numbers[m.ID]; return last == 0 || n == 0 || n > last })...)
 		l := &ledger.Ledger{}
 		l.Replay(all, dialog.Read(all), 0, len(all))
 		return l, err

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -125,7 +126,7 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 		return nil, err
 	}
 	r := newReport(p)
-	before := c.kinds(p.set.counter)
+	before := c.kinds(&p.reader, p.set.counter)
 	if !p.decision.Act {
 		r.fill(p, before, before)
 		return r, p.floorErr()
@@ -137,7 +138,7 @@ func (s *setup) manage(ctx context.Context, c *Conversation, t Turn) (*Report, e
 	if err == nil {
 		err = s.condense(ctx, c, p, r)
 	}
-	r.fill(p, before, c.kinds(p.set.counter))
+	r.fill(p, before, c.kinds(&p.reader, p.set.counter))
 	s.host.observe(Event{Kind: EventFinished, Profile: p.set.Profile, Mode: p.set.Mode, Report: r, Err: err})
 	return r, err
 }
@@ -201,7 +202,7 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 		Before: len(p.view), After: len(got.Messages),
 		Hidden: len(got.Edit.Hide), Rewritten: len(got.Edit.Rewrite), Inserted: len(got.Edit.Insert),
 	}
-	if r.Words.Before, r.Words.After = value.Said(p.view, got.Messages, p.set.counter); r.Words.After < r.Words.Before {
+	if r.Words.Before, r.Words.After = value.Said(&p.reader, p.view, got.Messages, p.set.counter); r.Words.After < r.Words.Before {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("of what the user typed, %s of %s are no longer in the view: nothing else was left to remove, or the provider removes them",
 			size.Group(r.Words.Before-r.Words.After), size.Plural(r.Words.Before, "token")))
 	}
@@ -226,6 +227,7 @@ func onlyInJournal(err error) string {
 type plan struct {
 	set      *settings
 	view     []core.Message
+	reader   dialog.Reader
 	kept     int // tokens of messages that the configuration keeps
 	system   int // tokens
 	tools    int // tokens
@@ -268,7 +270,8 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
-	p.number(c.journal.Messages(), t.Numbers)
+	timeline, done := c.journal.Timeline(), c.journal.Condensations() // the journal is not read later: a provider may go on after its deadline
+	p.number(timeline, t.Numbers)
 	p.label(t.Kept)
 	p.keepLoaded()
 	p.keepAlways()
@@ -294,8 +297,8 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if t.Conversation == "" {
 		p.request.Conversation, p.request.States = c.journal.ID(), history.States(c.journal)
 	}
-	own, lacking := recorded(c)
-	p.request.Hidden, p.request.File = p.hidden(lacking, t), p.file(own, t)
+	own := sync.OnceValues(func() (all, lacking []core.Message) { return recorded(timeline, done) })
+	p.request.Hidden, p.request.File = p.hidden(own, t), p.file(own, t)
 	if t.Dir != "" && t.FilesRead == nil {
 		p.request.FilesRead = dialog.FilesRead(c.journal.Messages(), t.Dir)
 	}
@@ -309,7 +312,7 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 }
 
 // number gives the messages of the view their places in the conversation: in all, or as the caller knows them.
-func (p *plan) number(all []core.Message, known []int) {
+func (p *plan) number(timeline []history.Entry, known []int) {
 	p.view = slices.Clone(p.view) // its messages are the plan's own from here on
 	if known != nil {
 		for i := range p.view[:min(len(p.view), len(known))] {
@@ -317,12 +320,17 @@ func (p *plan) number(all []core.Message, known []int) {
 		}
 		return
 	}
-	places := make(map[string]int, len(all))
-	for i := range all {
-		places[all[i].ID] = i + 1
-	}
-	for i := range p.view {
-		p.view[i].Number = places[p.view[i].ID]
+	shown, place := 0, 0
+	for i := range timeline {
+		e, number := &timeline[i], 0
+		if e.InsertedBy == "" {
+			place++
+			number = place
+		}
+		if len(e.HiddenBy) == 0 {
+			p.view[shown].Number = number
+			shown++
+		}
 	}
 }
 
@@ -442,13 +450,13 @@ func (p *plan) keepAlways() {
 	if !p.set.KeepCalls && !p.set.KeepErrors {
 		return
 	}
-	for i, parts := range dialog.Read(p.view).Messages {
+	for i, parts := range p.reader.Read(p.view).Messages {
 		for _, part := range parts {
 			for _, pass := range part.Passages {
 				isCall := pass.Kind == dialog.KindToolCall
 				if p.set.KeepCalls && isCall {
 					keep(i, "keep_calls")
-				} else if p.set.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError {
+				} else if p.set.KeepErrors && !isCall && pass.Use != nil && pass.Use.IsError() {
 					keep(i, "keep_errors")
 				}
 			}

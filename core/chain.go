@@ -210,7 +210,11 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 	for i := range c.providers {
 		p := &c.providers[i]
 		if onTarget || p.Fallback && out.TokensAfter <= req.Budget.Limit {
-			out.Attempts = append(out.Attempts, skipped(p, out.TokensAfter, onTarget))
+			att := Attempt{Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed", TokensBefore: out.TokensAfter, TokensAfter: out.TokensAfter}
+			if !onTarget {
+				att.Reason += ": the conversation is within its limit"
+			}
+			out.Attempts = append(out.Attempts, att)
 			continue
 		}
 		stacked = out.Provider != ""
@@ -225,15 +229,6 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 		onTarget = att.Outcome == OutcomeApplied && req.Trigger != TriggerIngest || out.Later != ""
 	}
 	return out, stacked, nil
-}
-
-// skipped is the attempt of a provider that is not needed.
-func skipped(p *NamedProvider, tokens int, onTarget bool) Attempt {
-	att := Attempt{Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed", TokensBefore: tokens, TokensAfter: tokens}
-	if !onTarget {
-		att.Reason = "not needed: the conversation is within its limit"
-	}
-	return att
 }
 
 // turn asks one provider to work on the conversation in out, and adds the outcome to out.

@@ -166,24 +166,15 @@ func EqualParts(a, b []Part) bool {
 
 func equalPart(a, b Part) bool {
 	ra, ok := a.(ToolResult)
+	rb, both := b.(ToolResult)
 	if !ok {
-		if _, ok := b.(ToolResult); ok {
-			return false
-		}
 		return a == b
 	}
-	rb, ok := b.(ToolResult)
-	return ok && ra.CallID == rb.CallID && ra.IsError == rb.IsError && EqualParts(ra.Content, rb.Content)
+	return both && ra.CallID == rb.CallID && ra.IsError == rb.IsError && EqualParts(ra.Content, rb.Content)
 }
 
 // cloneParts returns parts that share no slice with the ones given.
 func cloneParts(parts []Part) []Part {
-	c := slices.Clone(parts)
-	for i, p := range c {
-		if r, ok := p.(ToolResult); ok {
-			r.Content = cloneParts(r.Content)
-			c[i] = r
-		}
-	}
+	c, _ := copyParts(parts, make([]Part, partsIn(parts)))
 	return c
 }

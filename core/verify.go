@@ -18,21 +18,38 @@ func Verify(req *Request, res *Result) error {
 	return (&verifier{req: req}).verify(res)
 }
 
-func (v *verifier) verify(res *Result) error {
-	req := v.req
-	if res == nil {
-		v.fault(ruleAnswer, "", "neither messages nor an error came back")
-		return v.err()
+// VerifyPlaces checks only that res is an answer of parts whose messages have the IDs, the order and the roles of the rules: an [Edit]
+// cannot express the rest.
+func VerifyPlaces(req *Request, res *Result) error {
+	v := &verifier{req: req}
+	if v.read(res) {
+		v.identity()
 	}
-	if len(res.Messages) == 0 && len(req.Messages) > 0 {
-		v.fault(ruleAnswer, "", "all %d messages are gone", len(req.Messages))
-		return v.err()
+	return v.err()
+}
+
+// read finds the messages of res in the request. It reports whether other checks can read them.
+func (v *verifier) read(res *Result) bool {
+	switch {
+	case res == nil:
+		v.fault(ruleAnswer, "", "neither messages nor an error came back")
+		return false
+	case len(res.Messages) == 0 && len(v.req.Messages) > 0:
+		v.fault(ruleAnswer, "", "all %d messages are gone", len(v.req.Messages))
+		return false
 	}
 	v.out = res.Messages
 	if !v.parts() {
-		return v.err() // the other checks read the parts
+		return false
 	}
 	v.locate()
+	return true
+}
+
+func (v *verifier) verify(res *Result) error {
+	if !v.read(res) {
+		return v.err()
+	}
 	v.abilities(res.Usage)
 	v.ingested()
 	v.identity()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -89,6 +90,7 @@ func (p *program) serve() int {
 	if p.env(wire.EnvExitWithStdin) == "1" {
 		go p.exitWithStdin()
 	}
+	debug.SetGCPercent(400)
 	server := p.server()
 	plugin.Serve(wire.ServeConfig(server, p.stderr))
 	return p.close(server)

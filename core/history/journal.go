@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -251,7 +252,7 @@ func (n *node) inForce() bool { return !n.dropped && (n.by == nil || !n.by.undon
 // Messages returns the conversation as it was recorded, oldest first: every message that
 // was appended and not dropped by a rewind, without messages that condensations inserted.
 func (j *Journal) Messages() []core.Message {
-	var all []core.Message
+	all := slices.Grow([]core.Message(nil), len(j.nodes))
 	for n := j.first; n != nil; n = n.next {
 		if n.by == nil {
 			all = append(all, n.message)

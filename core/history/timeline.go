@@ -34,6 +34,9 @@ func (j *Journal) Timeline() []Entry {
 		if !n.inForce() {
 			continue
 		}
+		if entries == nil {
+			entries = make([]Entry, 0, len(j.nodes))
+		}
 		e := Entry{Message: n.message, Original: n.message}
 		if r := n.rewritten(); r != nil {
 			e.Message.Parts, e.Message.Tokens, e.Message.Source = r.parts, r.tokens, nil

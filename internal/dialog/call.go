@@ -290,8 +290,8 @@ func (k Kind) String() string { return kindNames[k] }
 // assistant's text; results, reminders and the state of the surroundings in a user's. The total does not change. The
 // keys are the names of kinds; headers and failed results count as results. The messages follow each other in a
 // conversation.
-func Regroup[K ~string](by map[K]int, c core.Counter, messages ...core.Message) {
-	d := Read(messages)
+func Regroup[K ~string](r *Reader, by map[K]int, c core.Counter, messages ...core.Message) {
+	d := r.Read(messages)
 	for i := range messages {
 		m := &messages[i]
 		own := K(KindUser.String())

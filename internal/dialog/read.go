@@ -3,6 +3,7 @@ package dialog
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
@@ -54,8 +55,17 @@ type Use struct {
 	Info    CallInfo
 	Called  bool // the call is there
 	Message int  // of the result; of the call if there is none
-	IsError bool // the result is marked so, or its text says it; see Failed
 	Index   int  // in Dialog.Uses
+
+	answer string    // the text of the result
+	failed bool      // the result is marked so or, once judged, its text says it
+	judge  sync.Once // reads the text, which few readers want to know of
+}
+
+// IsError reports whether the result is marked so, or its text says it; see [Failed].
+func (u *Use) IsError() bool {
+	u.judge.Do(func() { u.failed = u.failed || Failed(u.Info.Family, u.Info.Target, u.answer) })
+	return u.failed
 }
 
 // Read reads a conversation.
@@ -299,7 +309,7 @@ func (k *linker) segment(s Segment) {
 			k.add(KindOther, nil, s.Text)
 			return
 		}
-		u.IsError, u.Message = Failed(u.Info.Family, u.Info.Target, s.Text) || strings.Contains(s.Text[:min(len(s.Text), 300)], "<error>"), k.at
+		u.answer, u.failed, u.Message = s.Text, strings.Contains(s.Text[:min(len(s.Text), 300)], "<error>"), k.at
 		k.answered(u, s.Text)
 		k.answer = nil
 	}
@@ -358,7 +368,7 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 	default:
 		text = strings.Join(texts, "\n")
 	}
-	u.Message, u.IsError = k.at, t.IsError || Failed(u.Info.Family, u.Info.Target, text)
+	u.Message, u.answer, u.failed = k.at, text, t.IsError
 	k.answered(u, text)
 }
 

@@ -120,7 +120,7 @@ func TestReadNative(t *testing.T) {
 	if diff := cmp.Diff(want, outline(d)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if u := d.Uses[0]; !u.Called || u.Message != 4 || u.IsError {
+	if u := d.Uses[0]; !u.Called || u.Message != 4 || u.IsError() {
 		t.Errorf("the first use is %+v", u)
 	}
 	if u := d.Uses[3]; u.Called || u.Message != 7 {
@@ -148,8 +148,8 @@ func TestReadTextProtocol(t *testing.T) {
 	if diff := cmp.Diff(want, outline(d)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !d.Uses[1].IsError || d.Uses[0].IsError {
-		t.Errorf("errors: %v, %v, want the second only", d.Uses[0].IsError, d.Uses[1].IsError)
+	if !d.Uses[1].IsError() || d.Uses[0].IsError() {
+		t.Errorf("errors: %v, %v, want the second only", d.Uses[0].IsError(), d.Uses[1].IsError())
 	}
 }
 

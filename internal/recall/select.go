@@ -403,7 +403,7 @@ func (s *Source) changes(all []core.Message, d *dialog.Dialog, f *ledger.File) (
 		for k, p := range all[i].Parts {
 			r, is := p.(core.ToolResult)
 			use := d.Messages[i][k].Use
-			if !is || use == nil || use.IsError || use.Info.Family == dialog.FamilyRead {
+			if !is || use == nil || use.IsError() || use.Info.Family == dialog.FamilyRead {
 				continue
 			}
 			at := s.at[all[i].ID]

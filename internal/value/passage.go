@@ -157,6 +157,7 @@ type reader struct {
 	apart  bool // the last line was blank
 	framed bool // see [Options]
 	plain  bool // text of the user is being read: its lines are used verbatim, even if they are JSON
+	words  bool // only passages of the user are wanted
 }
 
 func (r *reader) message(i int, m *core.Message, parts []dialog.Part) {
@@ -246,6 +247,9 @@ func (r *reader) segment(p Passage, s dialog.Segment, answered announced) announ
 }
 
 func (r *reader) call(i, j int, p *core.ToolCall, u *dialog.Use) {
+	if r.words {
+		return
+	}
 	at := r.open(Passage{Kind: dialog.KindToolCall, Message: i, part: j, Name: p.Name, Target: u.Info.Target, call: p.ID}, u.Info.File())
 	if !flatten(p.Args, func(key, s string) { r.field = fieldOf(key); r.text(s) }) {
 		if len(toolcall.PatchIn([]byte(p.Args))) > 0 {
@@ -297,6 +301,9 @@ func (r *reader) answer(of Passage, file, text string, failed bool) {
 
 // add adds a passage, unless it has no content.
 func (r *reader) add(p Passage, file, text string) {
+	if r.words && p.Kind != dialog.KindUser {
+		return
+	}
 	at := r.open(p, file)
 	r.text(text)
 	r.close(at)

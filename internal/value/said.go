@@ -14,16 +14,16 @@ import (
 )
 
 // Said returns how many tokens of the user's words, by counter, are in before, quotes by former condensations included,
-// and how many of these are also in after, estimated from their length. The cost is linear.
-func Said(before, after []core.Message, counter core.Counter) (was, left int) {
+// and how many of these are also in after, estimated from their length. The cost is linear, and small for messages that r has read.
+func Said(r *dialog.Reader, before, after []core.Message, counter core.Counter) (was, left int) {
 	still := map[string]int{}
-	for line := range linesOfUser(after) {
+	for line := range linesOfUser(r, after) {
 		for w := range wordsIn(line) {
 			still[w]++
 		}
 	}
 	all, gone := 0, 0
-	for line := range linesOfUser(before) {
+	for line := range linesOfUser(r, before) {
 		was += counter.Count(core.Text(line))
 		for w := range wordsIn(line) {
 			all += len(w)
@@ -39,10 +39,10 @@ func Said(before, after []core.Message, counter core.Counter) (was, left int) {
 }
 
 // linesOfUser yields the lines of the user in messages.
-func linesOfUser(messages []core.Message) iter.Seq[string] {
+func linesOfUser(known *dialog.Reader, messages []core.Message) iter.Seq[string] {
 	c := &Conversation{termAt: newTable(0)}
-	r := reader{c: c}
-	d := new(dialog.Reader).Read(messages)
+	r := reader{c: c, words: true}
+	d := known.Read(messages)
 	for i := range messages {
 		r.message(i, &messages[i], d.Messages[i])
 	}

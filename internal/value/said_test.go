@@ -23,7 +23,7 @@ func TestWordsInAnAssistantsSummaryAreTheUsers(t *testing.T) {
 		after := coretest.Assistant(core.Text(core.Frame("native")+"\nIn short."), core.Text(block))
 		after.Kind = kind
 		counter := coretest.Counter{}
-		if was, left := value.Said(before, coretest.Conversation(after), counter); was != left || was < counter.Count(core.Text(rule+why)) {
+		if was, left := value.Said(new(dialog.Reader), before, coretest.Conversation(after), counter); was != left || was < counter.Count(core.Text(rule+why)) {
 			t.Errorf("kind %v: %d of %d tokens", kind, left, was)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/value"
 )
@@ -64,11 +65,11 @@ func TestPastedTextKeepsItsBeginning(t *testing.T) {
 func TestSaid(t *testing.T) {
 	messages := said("Never delete table 12.", "不要改动这个目录下的文件。", "go on", "go on", "Look at this. And then at that.")
 	res := shorten(t, messages, tokensOf(messages)/6)
-	if was, left := value.Said(messages, res.Messages, coretest.Counter{}); was == 0 || left != was {
+	if was, left := value.Said(new(dialog.Reader), messages, res.Messages, coretest.Counter{}); was == 0 || left != was {
 		t.Errorf("%d of %d tokens are left, want all", left, was)
 	}
 	once := slices.DeleteFunc(slices.Clone(messages), func(m core.Message) bool { return strings.Contains(text([]core.Message{m}), "table 12") })
-	was, left := value.Said(messages, once, coretest.Counter{})
+	was, left := value.Said(new(dialog.Reader), messages, once, coretest.Counter{})
 	if gone := (coretest.Counter{}).Count(core.Text("Never delete table 12.")); was-left < gone-2 || was-left > gone+2 {
 		t.Errorf("%d tokens are gone, want %d", was-left, gone)
 	}

@@ -25,7 +25,9 @@ var CallOptions = []grpc.CallOption{
 // NewServerTransport returns the gRPC server for a plugin, with opts in addition to its
 // defaults. Do not raise the limits.
 func NewServerTransport(opts ...grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(opts, grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), false}))...)
+	const window = 4 << 20 // bytes: with gRPC's 64 KiB the host waits for a plugin that has read nearly all
+	return grpc.NewServer(append(opts, grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), false}),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window), grpc.ReadBufferSize(128<<10))...)
 }
 
 // A received is a message that is not decoded: it is weighed, or decoded by hand.

@@ -161,10 +161,9 @@ func (c *serverCall) history(s *Server) (*core.Request, error) {
 	at := make(map[string]int, len(req.Messages))
 	for i := range req.Messages {
 		id := req.Messages[i].ID
-		if _, ok := at[id]; ok || id == "" {
+		if at[id] = i; len(at) <= i || id == "" {
 			return nil, status.Errorf(codes.InvalidArgument, "message %d has the ID %q: want one that no other has", i, valid(id))
 		}
-		at[id] = i
 	}
 	c.host.Messages, c.host.At = req.Messages, at
 	return req, nil

@@ -377,7 +377,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 			}
 			u := p.use
 			switch {
-			case p.kind == dialog.KindToolResult && u.Info.Family == dialog.FamilyRead && p.of.File.Path != "" && !u.IsError:
+			case p.kind == dialog.KindToolResult && u.Info.Family == dialog.FamilyRead && p.of.File.Path != "" && !u.IsError():
 				if isStub(p.text) {
 					continue
 				}
@@ -393,7 +393,7 @@ var supersededPass = referring(define("superseded", classSuperseded, "",
 				if base := path.Base(p.of.File.Path); p.of.File.Range != dialog.SeveralRanges && !unreadable(p.text) && len(below[base]) < maxSights {
 					below[base] = append(below[base], sight{p.of.File, i})
 				}
-			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError:
+			case p.kind == dialog.KindToolCall && u.Info.Family == dialog.FamilyWrite && len(u.Info.Files) == 1 && !u.IsError():
 				w.visited(1)
 				f := dialog.File{Path: u.Info.Files[0].Path}
 				if at := covered(f); at >= 0 && c.Writes {
@@ -424,7 +424,7 @@ func supersedeRuns(w *work) {
 		case dialog.FamilyUnknown, dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit, dialog.FamilyWeb, dialog.FamilyPlan, dialog.FamilyAsk, dialog.FamilyDelegate, dialog.FamilyDone:
 			continue
 		}
-		if !u.Called || u.IsError || u.results.End-u.results.Start != 1 || w.hidden[u.Message] {
+		if !u.Called || u.IsError() || u.results.End-u.results.Start != 1 || w.hidden[u.Message] {
 			continue
 		}
 		r := run{u.Name, w.segments[u.call].text}

@@ -347,7 +347,7 @@ func (w *work) scores() scores {
 		if p.kind == dialog.KindToolCall || p.kind == dialog.KindToolResult {
 			s.calls = true
 			u := p.use
-			s.failed = s.failed || u.IsError
+			s.failed = s.failed || u.IsError()
 			switch u.Info.Family {
 			case dialog.FamilyRead, dialog.FamilyWrite, dialog.FamilyEdit:
 				s.files = true

@@ -159,7 +159,7 @@ func lastErrors(w *work, from int) (quoted []string, mended map[string]bool) {
 			continue
 		}
 		seen[call] = true
-		if !u.IsError {
+		if !u.IsError() {
 			mended[callOf(call+": ")] = true
 			continue
 		}
@@ -180,7 +180,7 @@ func filesTouched(w *work, from int) []string {
 		if verb == "" || u.Message < from {
 			continue
 		}
-		if u.IsError {
+		if u.IsError() {
 			verb += ", failed"
 		}
 		for _, f := range u.Info.Files {

@@ -198,7 +198,7 @@ var maskPass = define("mask", classLossy,
 			if c.Inputs && u.Called {
 				w.visited(1)
 			}
-			if u.IsError && !c.Errors || slices.Contains(c.Except, u.Name) {
+			if u.IsError() && !c.Errors || slices.Contains(c.Except, u.Name) {
 				continue
 			}
 			w.clear(u)

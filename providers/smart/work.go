@@ -300,7 +300,7 @@ func (w *work) label(p *segment) (of string, isError bool) {
 	if p.of.File.Path != "" {
 		target = p.of.File.Path
 	}
-	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError && p.kind == dialog.KindToolResult
+	return strings.TrimSpace(u.Name + " " + digest(target)), u.IsError() && p.kind == dialog.KindToolResult
 }
 
 // handle returns the handle of the part of p, as it was in the request; "" if nothing can be recalled.

@@ -224,7 +224,7 @@ func (p *conversationPage) measure(d *conversationData, timeline []history.Entry
 
 func breakdown(c *tokens.Counter, m core.Message) map[tokens.Kind]int {
 	by := c.Breakdown(m)
-	dialog.Regroup(by, c, m)
+	dialog.Regroup(new(dialog.Reader), by, c, m)
 	return by
 }
 

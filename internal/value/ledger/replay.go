@@ -31,7 +31,7 @@ func (l *Ledger) Replay(messages []core.Message, d *dialog.Dialog, from, to int)
 				}
 			case core.Text: // Cline answers in texts
 				for _, s := range part.Passages {
-					if args, ok := calls[s.Use]; ok && i >= from && s.Kind == dialog.KindToolResult && !s.Use.IsError {
+					if args, ok := calls[s.Use]; ok && i >= from && s.Kind == dialog.KindToolResult && !s.Use.IsError() {
 						l.result(args, &s.Use.Info, strings.TrimPrefix(s.Text, "\n"), i)
 					}
 				}

@@ -91,9 +91,9 @@ func DecodeRun(body []byte, messages []core.Message) ([]core.Message, error) {
 	return messages, nil
 }
 
-// A decoder allocates the lists of parts of many messages together.
+// A decoder allocates the lists of parts of many messages together, and those of the contents of results.
 type decoder struct {
-	slab []core.Part
+	slab, contents []core.Part
 }
 
 func (d *decoder) message(data []byte) (m core.Message, err error) {
@@ -119,7 +119,7 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 			if f.Type != protowire.BytesType {
 				return m, errKind
 			}
-			if p, err = decodePart(f.Value, true); err != nil {
+			if p, err = d.part(f.Value, true); err != nil {
 				return m, err
 			}
 			d.slab = append(d.slab, p)
@@ -151,23 +151,20 @@ func (d *decoder) message(data []byte) (m core.Message, err error) {
 	return m, nil
 }
 
-// decodePart returns the part in data. A part of an unknown kind, of a later version, is kept unchanged.
-func decodePart(data []byte, top bool) (core.Part, error) {
-	var part core.Part
+// part returns the part in data. A part of an unknown kind, of a later version, is kept unchanged.
+func (d *decoder) part(data []byte, top bool) (part core.Part, err error) {
+	var f Field
 	for rest := data; len(rest) > 0; {
-		var f Field
-		next, err := f.take(rest)
-		if err != nil {
+		if rest, err = f.take(rest); err != nil {
 			return nil, err
 		}
-		rest = next
 		if f.Num < numPartText || f.Num > numPartOpaque {
 			continue
 		}
 		if f.Type != protowire.BytesType {
 			return nil, errKind
 		}
-		if part, err = decodeKind(f.Num, f.Value, top); err != nil {
+		if part, err = d.kind(f.Num, f.Value, top); err != nil {
 			return nil, err
 		}
 	}
@@ -177,8 +174,8 @@ func decodePart(data []byte, top bool) (core.Part, error) {
 	return part, nil
 }
 
-// decodeKind returns the part in the field num.
-func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) {
+// kind returns the part in the field num.
+func (d *decoder) kind(num protowire.Number, data []byte, top bool) (core.Part, error) {
 	switch int(num) {
 	case numPartText:
 		return core.Text(String(data)), nil
@@ -186,7 +183,7 @@ func decodeKind(num protowire.Number, data []byte, top bool) (core.Part, error) 
 		if !top {
 			return nil, errors.New("a tool result inside a tool result")
 		}
-		return decodeResult(data)
+		return d.result(data)
 	}
 	s, err := decodeStrings(data)
 	if err != nil {
@@ -223,32 +220,44 @@ func decodeStrings(data []byte) (s [3]string, err error) {
 // DecodeParts decodes a Content. The result shares the bytes of data.
 func DecodeParts(data []byte) ([]core.Part, error) {
 	var parts []core.Part
+	var d decoder
 	err := Each(data, func(f *Field) error {
-		p, err := decodePart(f.Value, true)
+		p, err := d.part(f.Value, true)
 		parts = append(parts, p)
 		return err
 	})
 	return parts, err
 }
 
-func decodeResult(data []byte) (core.Part, error) {
+func (d *decoder) result(data []byte) (core.Part, error) {
 	var r core.ToolResult
-	err := Each(data, func(f *Field) (err error) {
+	var f Field
+	var err error
+	start := len(d.contents)
+	for len(data) > 0 {
+		if data, err = f.take(data); err != nil {
+			return nil, err
+		}
 		switch int(f.Num) {
 		case 1:
 			r.CallID, err = f.Text()
 			r.CallID = Unname(r.CallID)
 		case numResultContent:
 			if f.Type != protowire.BytesType {
-				return errKind
+				return nil, errKind
 			}
 			var p core.Part
-			p, err = decodePart(f.Value, false)
-			r.Content = append(r.Content, p)
+			p, err = d.part(f.Value, false)
+			d.contents = append(d.contents, p)
 		case numResultError:
 			r.IsError = f.N != 0
 		}
-		return err
-	})
-	return r, err
+		if err != nil {
+			return nil, err
+		}
+	}
+	if n := len(d.contents); n > start {
+		r.Content = d.contents[start:n:n]
+	}
+	return r, nil
 }

@@ -3,6 +3,7 @@ package byhand
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,9 +20,7 @@ var notInEdits = map[string]bool{
 
 // Expressible returns an error if res cannot be expressed as edits of req.
 func Expressible(req *core.Request, res *core.Result) error {
-	rules := *req
-	rules.Counter = nil // the host measures
-	all, ok := core.Verify(&rules, res).(interface{ Unwrap() []error })
+	all, ok := core.VerifyPlaces(req, res).(interface{ Unwrap() []error })
 	if !ok {
 		return nil
 	}
@@ -62,17 +61,19 @@ const NumDone = 15
 // Edits calls emit with encodings of Edit that together turn before into after, of about batchSize bytes each. At has the
 // indexes of before by ID.
 func Edits(before, after []core.Message, at map[string]int, emit func(edit []byte) error) error {
-	named := append([]core.Message(nil), after...)
-	for i, serial := 0, 0; i < len(named); i++ {
-		for named[i].ID == "" { // Diff requires an ID; the host sets another
-			serial++
-			id := "new-" + strconv.Itoa(serial)
-			if _, taken := at[id]; !taken {
-				named[i].ID = id
+	if unnamed := func(m core.Message) bool { return m.ID == "" }; slices.ContainsFunc(after, unnamed) {
+		after = slices.Clone(after)
+		for i, serial := 0, 0; i < len(after); i++ {
+			for after[i].ID == "" { // Diff requires an ID; the host sets another
+				serial++
+				id := "new-" + strconv.Itoa(serial)
+				if _, taken := at[id]; !taken {
+					after[i].ID = id
+				}
 			}
 		}
 	}
-	d := core.Diff(before, named)
+	d := core.Diff(before, after)
 	b := &Batch{Emit: emit}
 	for i := 0; i < len(d.Hide); {
 		j := i + 1
@@ -120,7 +121,7 @@ func AppendParts(b []byte, num protowire.Number, parts []core.Part) ([]byte, err
 		if err := encodable(p); err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
-		b = AppendPart(appendBytesTag(b, num, SizePart(p)), p)
+		b = appendPart(b, num, p)
 	}
 	return b, nil
 }
@@ -223,7 +224,7 @@ func (m *matcher) newPart(p core.Part) ([]byte, error) {
 	if err := encodable(p); err != nil {
 		return nil, err
 	}
-	return AppendPart(appendBytesTag(nil, numNewPartPut, SizePart(p)), p), nil
+	return appendPart(nil, numNewPartPut, p), nil
 }
 
 // A matcher finds parts among the previous parts of a message.

@@ -5,6 +5,7 @@ package byhand
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"maps"
 	"math"
@@ -47,19 +48,24 @@ const (
 	numResultError   = 3
 )
 
-// SizeField returns the size of a field that holds n bytes. No number here needs more than
-// one byte for its tag.
-func SizeField(n int) int { return 1 + protowire.SizeBytes(n) }
+// usual is how many bytes the length of a message or a part takes in most cases.
+const usual = 2
 
-// sizeStrings returns the size of strings in separate fields; empty ones are left out.
-func sizeStrings(fields ...string) int {
-	n := 0
-	for _, s := range fields {
-		if s != "" {
-			n += SizeField(len(s))
-		}
+// begin begins the field num, whose length, of that many bytes in most cases, end writes.
+func begin(b []byte, num protowire.Number, width int) (_ []byte, at int) {
+	b = append(append(b, byte(num<<3)|byte(protowire.BytesType)), make([]byte, width)...)
+	return b, len(b)
+}
+
+// end ends the field whose content is b[at:], which is moved if its length takes more or less bytes than begin left.
+func end(b []byte, at, width int) []byte {
+	n := len(b) - at
+	if width == 2 && n>>7 > 0 && n>>14 == 0 {
+		b[at-2], b[at-1] = byte(n)|0x80, byte(n>>7)
+		return b
 	}
-	return n
+	var length [binary.MaxVarintLen64]byte
+	return slices.Replace(b, at-width, at, protowire.AppendVarint(length[:0], uint64(n))...)
 }
 
 func appendBytesTag(b []byte, num protowire.Number, n int) []byte {
@@ -86,26 +92,6 @@ func AppendNumber(b []byte, num protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(append(b, byte(num<<3)|byte(protowire.VarintType)), v)
 }
 
-// SizeMessage returns the size of m.
-func SizeMessage(m *core.Message) int {
-	n := sizeStrings(Name(m.ID), Name(string(m.Role)), Name(string(m.Kind)))
-	for _, p := range m.Parts {
-		n += SizeField(SizePart(p))
-	}
-	if !m.Time.IsZero() {
-		n += 1 + protowire.SizeVarint(uint64(m.Time.UnixMilli()))
-	}
-	for _, v := range numbersOf(m) {
-		if v != 0 {
-			n += 1 + protowire.SizeVarint(v)
-		}
-	}
-	for k, v := range m.Labels {
-		n += SizeField(sizeStrings(Name(k), Name(v)))
-	}
-	return n
-}
-
 // numbersOf returns the fields of m from numMessageProtected on.
 func numbersOf(m *core.Message) [4]uint64 {
 	n := [...]uint64{0, uint64(m.Tokens), uint64(m.Number), 0}
@@ -121,7 +107,7 @@ func numbersOf(m *core.Message) [4]uint64 {
 func appendMessage(b []byte, m *core.Message) []byte {
 	b = AppendStrings(b, Name(m.ID), Name(string(m.Role)), Name(string(m.Kind)))
 	for _, p := range m.Parts {
-		b = AppendPart(appendBytesTag(b, numMessageParts, SizePart(p)), p)
+		b = appendPart(b, numMessageParts, p)
 	}
 	if !m.Time.IsZero() {
 		b = AppendNumber(b, numMessageTime, uint64(m.Time.UnixMilli()))
@@ -131,25 +117,19 @@ func appendMessage(b []byte, m *core.Message) []byte {
 			b = AppendNumber(b, protowire.Number(numMessageProtected+i), v)
 		}
 	}
+	if len(m.Labels) == 0 {
+		return b
+	}
 	for _, k := range slices.Sorted(maps.Keys(m.Labels)) {
 		b = AppendBytes(b, numMessageLabels, AppendStrings(nil, Name(k), Name(m.Labels[k])))
 	}
 	return b
 }
 
-// SizePart returns the size of p; 0 for types that are not parts of core.
-func SizePart(p core.Part) int {
-	if t, ok := p.(core.Text); ok {
-		return SizeField(len(t))
-	}
-	if raw, ok := later(p); ok {
-		return len(raw)
-	}
-	num, texts := kindOf(p)
-	if num == 0 {
-		return 0
-	}
-	return SizeField(sizeKind(p, texts))
+// appendPart writes p into the field num.
+func appendPart(b []byte, num protowire.Number, p core.Part) []byte {
+	b, at := begin(b, num, usual)
+	return end(AppendPart(b, p), at, usual)
 }
 
 // AppendPart writes p.
@@ -164,16 +144,17 @@ func AppendPart(b []byte, p core.Part) []byte {
 	if num == 0 {
 		return b
 	}
-	b = AppendStrings(appendBytesTag(b, num, sizeKind(p, texts)), texts[:]...)
+	b, at := begin(b, num, usual)
+	b = AppendStrings(b, texts[:]...)
 	if r, ok := p.(core.ToolResult); ok {
 		for _, c := range r.Content {
-			b = AppendPart(appendBytesTag(b, numResultContent, SizePart(c)), c)
+			b = appendPart(b, numResultContent, c)
 		}
 		if r.IsError {
 			b = AppendNumber(b, numResultError, 1)
 		}
 	}
-	return b
+	return end(b, at, usual)
 }
 
 // kindOf returns the field of a part, other than a text, that p is written to, and the texts in its fields from 1 on; 0 if p is no part.
@@ -194,27 +175,24 @@ func kindOf(p core.Part) (num protowire.Number, texts [3]string) {
 	return 0, texts
 }
 
-// sizeKind returns the size of the content of that field.
-func sizeKind(p core.Part, texts [3]string) int {
-	n := sizeStrings(texts[:]...)
-	if r, ok := p.(core.ToolResult); ok {
-		for _, c := range r.Content {
-			n += SizeField(SizePart(c))
+// AppendRun writes an envelope of the first messages, as many as have most bytes but at least one, and returns how many.
+func AppendRun(b []byte, messages []core.Message, most int) (_ []byte, n int) {
+	const width = 3
+	b, at := begin(b, numRequestMessages, width)
+	for n < len(messages) {
+		before := len(b)
+		if n > 0 && before-at+core.ContentBytes(messages[n].Parts...) > most {
+			break
 		}
-		if r.IsError {
-			n += 2
+		var from int
+		b, from = begin(b, numMessages, usual)
+		if b = end(appendMessage(b, &messages[n]), from, usual); n > 0 && len(b)-at > most {
+			b = b[:before]
+			break
 		}
+		n++
 	}
-	return n
-}
-
-// AppendRun writes an envelope of messages; body is the sum of their fields' sizes.
-func AppendRun(b []byte, messages []core.Message, body int) []byte {
-	b = appendBytesTag(b, numRequestMessages, body)
-	for i := range messages {
-		b = appendMessage(appendBytesTag(b, numMessages, SizeMessage(&messages[i])), &messages[i])
-	}
-	return b
+	return end(b, at, width), n
 }
 
 // LaterPart is the kind of the [core.Opaque] that replaces a part of a kind from a later

@@ -152,18 +152,11 @@ func (c *call) history(ctx context.Context) error {
 		}
 	}
 	for len(rest) > 0 {
-		n, body := 0, 0
-		for n < len(rest) {
-			size := byhand.SizeField(byhand.SizeMessage(&rest[n]))
-			if n > 0 && body+size > chunkSize {
-				break
-			}
-			n, body = n+1, body+size
-		}
 		if err := c.flush(); err != nil {
 			return err
 		}
-		if err := c.run(rest[:n], body); err != nil {
+		n, err := c.run(rest)
+		if err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -171,15 +164,15 @@ func (c *call) history(ctx context.Context) error {
 	return nil
 }
 
-// run sends an envelope of messages; body is the size of their fields.
-func (c *call) run(messages []core.Message, body int) error {
-	buf := runs.Get(byhand.SizeField(body))
-	*buf = byhand.AppendRun((*buf)[:0], messages, body)
+// run sends an envelope of the first messages, and returns how many.
+func (c *call) run(messages []core.Message) (n int, err error) {
+	buf := runs.Get(chunkSize)
+	*buf, n = byhand.AppendRun((*buf)[:0], messages, chunkSize)
 	if len(*buf) <= wire.MaxEnvelope {
-		return c.stream.SendMsg(&wire.Encoded{Buffer: mem.NewBuffer(buf, &runs)}) // which frees it
+		return n, c.stream.SendMsg(&wire.Encoded{Buffer: mem.NewBuffer(buf, &runs)}) // which frees it
 	}
 	defer runs.Put(buf)
-	return wire.Fragments(*buf, wrapRequest, c.stream.Send)
+	return n, wire.Fragments(*buf, wrapRequest, c.stream.Send)
 }
 
 // flush sends the replies that are ready.

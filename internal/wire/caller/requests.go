@@ -30,7 +30,7 @@ func (l *modelUse) hidden(ids []string) (*condensepb.Reply_Hidden, error) {
 	}
 	size := 0
 	for i := range messages {
-		if size += byhand.SizeField(byhand.SizeMessage(&messages[i])); size > maxHidden {
+		if size += core.ContentBytes(messages[i].Parts...); size > maxHidden {
 			return nil, fmt.Errorf("%w: more than %d bytes of hidden messages: ask for fewer at once", errQuota, maxHidden)
 		}
 	}
@@ -118,11 +118,9 @@ func (l *modelUse) run(ctx context.Context, r *condensepb.Run) (*condensepb.Repl
 
 // encodeMessages returns messages as the generated code has them.
 func encodeMessages(messages []core.Message) ([]*condensepb.Message, error) {
-	size, env := 0, &condensepb.CondenseRequest{}
-	for i := range messages {
-		size += byhand.SizeField(byhand.SizeMessage(&messages[i]))
-	}
-	err := proto.Unmarshal(byhand.AppendRun(nil, messages, size), env)
+	env := &condensepb.CondenseRequest{}
+	run, _ := byhand.AppendRun(nil, messages, math.MaxInt)
+	err := proto.Unmarshal(run, env)
 	return env.GetMessages().GetMessages(), err
 }
 

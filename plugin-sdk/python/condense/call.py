@@ -90,15 +90,18 @@ class Call:
         message must still do so: keep the first user message, or insert a summary at the front.
         """
         asked, hidden, after = requests(self.messages), [], None
-        for first, last, is_open in groups(self.messages):
-            group = self.messages[first : last + 1]
-            if is_open or any(i in asked or m.protected or m.role == "system" or keep(m, i) for i, m in enumerate(group, first)):
+        for first, last, stays in groups(self.messages):
+            for i in range(first, last + 1):
+                m = self.messages[i]
+                stays = stays or i in asked or m.protected or m.role == "system" or keep(m, i)
+            if stays:
                 continue
             if first == after:  # one range
-                hidden[-1] = (hidden[-1][0], group[-1].id)
+                hidden[-1][1] = last
             else:
-                hidden.append((group[0].id, group[-1].id))
+                hidden.append([first, last])
             after = last + 1
+        hidden = [(self.messages[first].id, self.messages[last].id) for first, last in hidden]
         for ids in hidden:
             self.hide(*ids)
         return hidden
@@ -287,17 +290,24 @@ def groups(messages):
     them has no result. If an ID is used twice, a result answers the oldest open call with it.
     """
     reach = list(range(len(messages)))
-    calls = collections.defaultdict(collections.deque)
+    calls, more = {}, collections.defaultdict(collections.deque)  # the oldest open call with an ID, and those after it
     for i, message in enumerate(messages):
         for part in message.parts:
             kind = part.WhichOneof("kind")
             if kind == "tool_call":
-                calls[part.tool_call.id].append(i)
+                id = part.tool_call.id
+                if id in calls:
+                    more[id].append(i)
+                else:
+                    calls[id] = i
             elif kind == "tool_result":
-                callers = calls.get(part.tool_result.call_id)
-                if callers:
-                    reach[callers.popleft()] = i
-    unanswered = {i for waiting in calls.values() for i in waiting}
+                id = part.tool_result.call_id
+                caller = calls.pop(id, None)
+                if caller is not None:
+                    reach[caller] = i
+                if id in more and more[id]:
+                    calls[id] = more[id].popleft()
+    unanswered = set(calls.values()).union(*more.values())
     out = []
     first = 0
     while first < len(messages):

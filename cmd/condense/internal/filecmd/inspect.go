@@ -162,7 +162,7 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 		m := &view[i]
 		n := 0
 		by := counter.Breakdown(*m)
-		dialog.Regroup(by, counter, *m)
+		dialog.Regroup(new(dialog.Reader), by, counter, *m)
 		said := slices.ContainsFunc(read.Messages[i], func(p dialog.Part) bool {
 			return slices.ContainsFunc(p.Passages, func(s dialog.Passage) bool { return s.Kind == dialog.KindUser })
 		})
@@ -260,7 +260,7 @@ func (t *toolTable) inText(s *dialog.Passage) {
 	case dialog.KindToolResult, dialog.KindError:
 		r := t.row(name)
 		r.ResultTokens += t.counter.Count(core.Text(s.Text))
-		if s.Use.IsError {
+		if s.Use.IsError() {
 			r.Errors++
 		}
 	case dialog.KindUser, dialog.KindInjected, dialog.KindAssistant, dialog.KindReasoning, dialog.KindProjectRules, dialog.KindEnvironment,
