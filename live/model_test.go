@@ -3,6 +3,7 @@ package live_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,13 +89,10 @@ func TestEpochsGoOnAfterAChangeOfModel(t *testing.T) {
 	}
 }
 
-// TestPi: for OpenAI's newest models pi sends its tools and each change of the effort as items. The gateway's tool is among them, an epoch
-// keeps one change of the effort, and stays when pi leaves out the reasoning, the IDs and the efforts of another model.
-func TestPi(t *testing.T) {
-	testkit.Slow(t)
-	t.Parallel()
-	const needle, effort = "the quokka lives at 7731", "configuration_update"
-	p := newPlay(t, upstream.Options{Script: looking(60, needle, map[int]upstream.Step{4: {Calls: []upstream.Call{wants(map[string]any{"grep": "quokka"})}}})},
+// piOf is pi with a model of OpenAI's that recalls the first result before its fourth call.
+func piOf(t *testing.T, needle string, calls int) *play {
+	t.Helper()
+	p := newPlay(t, upstream.Options{Script: looking(calls, needle, map[int]upstream.Step{4: {Calls: []upstream.Call{wants(map[string]any{"grep": "quokka"})}}})},
 		upstream.Client{API: upstream.Responses, Model: "gpt-6.2-sol", Thinking: "adaptive", Session: "s", Stream: true, More: map[string]any{"tools": nil}}, withTool)
 	p.client.History = []object{
 		{"type": "additional_tools", "role": "developer", "tools": []any{object{
@@ -103,6 +101,35 @@ func TestPi(t *testing.T) {
 		{"role": "developer", "content": "You are a coding assistant running inside pi, a coding agent harness."},
 		first(upstream.Responses, "Run the commands."),
 	}
+	return p
+}
+
+// TestRecallBeforeCompaction: the answer with a recall comes first after the agent's own summary, and has its reasoning: the vendor gets
+// the call that belongs to it, too.
+func TestRecallBeforeCompaction(t *testing.T) {
+	t.Parallel()
+	const needle = "the quokka lives at 7731"
+	p := piOf(t, needle, 8)
+	p.steps(t, 6)
+	answer := slices.IndexFunc(p.client.History, func(o object) bool { return o["call_id"] != nil && strings.Contains(fmt.Sprint(o["arguments"]), "INFO worker") })
+	for p.client.History[answer-1]["type"] == "reasoning" {
+		answer--
+	}
+	p.client.History = slices.Concat(p.client.History[:2], []object{first(upstream.Responses, "Summary: four commands ran.")}, p.client.History[answer:])
+	p.steps(t, 1)
+	turns := p.vendor.Turns()
+	if len(p.vendor.Refusals()) > 0 || !bytes.Contains(turns[len(turns)-1].Body, []byte(needle)) {
+		t.Errorf("refused: %v; the recall is not in the request: %s", p.vendor.Refusals(), turns[len(turns)-1].Body)
+	}
+}
+
+// TestPi: for OpenAI's newest models pi sends its tools and each change of the effort as items. The gateway's tool is among them, an epoch
+// keeps one change of the effort, and stays when pi leaves out the reasoning, the IDs and the efforts of another model.
+func TestPi(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	const needle, effort = "the quokka lives at 7731", "configuration_update"
+	p := piOf(t, needle, 60)
 	step := func() []byte {
 		t.Helper()
 		p.client.History = append(p.client.History, object{"type": effort, "reasoning": object{"effort": "medium"}})
