@@ -111,7 +111,9 @@ func TestRecallBeforeCompaction(t *testing.T) {
 	const needle = "the quokka lives at 7731"
 	p := piOf(t, needle, 8)
 	p.steps(t, 6)
-	answer := slices.IndexFunc(p.client.History, func(o object) bool { return o["call_id"] != nil && strings.Contains(fmt.Sprint(o["arguments"]), "INFO worker") })
+	answer := slices.IndexFunc(p.client.History, func(o object) bool {
+		return o["call_id"] != nil && strings.Contains(fmt.Sprint(o["arguments"]), "INFO worker")
+	})
 	for p.client.History[answer-1]["type"] == "reasoning" {
 		answer--
 	}
