@@ -1,6 +1,9 @@
 package live_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -83,5 +86,83 @@ func TestEpochsGoOnAfterAChangeOfModel(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// piOf is pi with a model of OpenAI's that recalls the first result before its fourth call.
+func piOf(t *testing.T, needle string, calls int) *play {
+	t.Helper()
+	p := newPlay(t, upstream.Options{Script: looking(calls, needle, map[int]upstream.Step{4: {Calls: []upstream.Call{wants(map[string]any{"grep": "quokka"})}}})},
+		upstream.Client{API: upstream.Responses, Model: "gpt-6.2-sol", Thinking: "adaptive", Session: "s", Stream: true, More: map[string]any{"tools": nil}}, withTool)
+	p.client.History = []object{
+		{"type": "additional_tools", "role": "developer", "tools": []any{object{
+			"type": "function", "name": "bash", "parameters": object{"type": "object", "properties": object{"command": object{"type": "string"}}}, "strict": true,
+		}}},
+		{"role": "developer", "content": "You are a coding assistant running inside pi, a coding agent harness."},
+		first(upstream.Responses, "Run the commands."),
+	}
+	return p
+}
+
+// TestRecallBeforeCompaction: the answer with a recall comes first after the agent's own summary, and has its reasoning: the vendor gets
+// the call that belongs to it, too.
+func TestRecallBeforeCompaction(t *testing.T) {
+	t.Parallel()
+	const needle = "the quokka lives at 7731"
+	p := piOf(t, needle, 8)
+	p.steps(t, 6)
+	answer := slices.IndexFunc(p.client.History, func(o object) bool {
+		return o["call_id"] != nil && strings.Contains(fmt.Sprint(o["arguments"]), "INFO worker")
+	})
+	for p.client.History[answer-1]["type"] == "reasoning" {
+		answer--
+	}
+	p.client.History = slices.Concat(p.client.History[:2], []object{first(upstream.Responses, "Summary: four commands ran.")}, p.client.History[answer:])
+	p.steps(t, 1)
+	turns := p.vendor.Turns()
+	if len(p.vendor.Refusals()) > 0 || !bytes.Contains(turns[len(turns)-1].Body, []byte(needle)) {
+		t.Errorf("refused: %v; the recall is not in the request: %s", p.vendor.Refusals(), turns[len(turns)-1].Body)
+	}
+}
+
+// TestPi: for OpenAI's newest models pi sends its tools and each change of the effort as items. The gateway's tool is among them, an epoch
+// keeps one change of the effort, and stays when pi leaves out the reasoning, the IDs and the efforts of another model.
+func TestPi(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	const needle, effort = "the quokka lives at 7731", "configuration_update"
+	p := piOf(t, needle, 60)
+	step := func() []byte {
+		t.Helper()
+		p.client.History = append(p.client.History, object{"type": effort, "reasoning": object{"effort": "medium"}})
+		if _, _, err := p.client.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		turns := p.vendor.Turns()
+		return turns[len(turns)-1].Body
+	}
+	for p.Stats().EpochCount < 2 {
+		step()
+	}
+	if got := p.toolResults(t); len(got) != 1 || !strings.Contains(got[0], needle) {
+		t.Errorf("recalled: %q", got)
+	}
+	before := rawElements(t, step())
+	at := slices.IndexFunc(before, func(raw json.RawMessage) bool { return bytes.Contains(raw, []byte("[Extract of")) })
+	if at < 0 || slices.ContainsFunc(before[at+1:], func(raw json.RawMessage) bool { return bytes.Contains(raw, []byte("[Extract of")) }) {
+		t.Errorf("the extract is not in one piece: %s", before)
+	}
+	bare := slices.DeleteFunc(p.client.History, func(o object) bool { return o["type"] == "reasoning" || o["type"] == effort })
+	for i := range bare {
+		delete(bare[i], "id")
+	}
+	p.client.History, p.client.Model = append(bare, first(upstream.Responses, "Go on.")), "gpt-6-sol"
+	after := rawElements(t, step())
+	if n := p.Stats().EpochCount; n != 2 || !bytes.Equal(slices.Concat(before[:at+1]...), slices.Concat(after[:at+1]...)) {
+		t.Errorf("%d epochs after the change of the model; the history is not the same: %s", n, after[:at+1])
+	}
+	p.steps(t, 10)
+	if refused := p.vendor.Refusals(); len(refused) > 0 {
+		t.Errorf("refused: %+v", refused[0].Error)
 	}
 }

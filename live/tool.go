@@ -71,6 +71,9 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		if of == nil && plain != nil {
 			of = known.Rounds[plain[i-1]]
 		}
+		if of == nil {
+			of = known.Sealed(r.parsed.Messages[i].Raw)
+		}
 		for _, a := range of {
 			all = append(all, a.Round)
 		}

@@ -5,6 +5,7 @@
 package geminiapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -115,7 +116,7 @@ func decodePart(raw []byte, pairs *request.Pairs) core.Part {
 		return core.ToolCall{ID: pairs.Call(id, tool), Name: tool, Args: string(rawjson.Field(call, "args"))}
 	case rawjson.IsObject(response):
 		r := core.ToolResult{CallID: pairs.Result(name(response))}
-		r.Content, r.IsError = content(rawjson.Field(response, "response"))
+		r.Content, r.IsError = content(response)
 		for p := range rawjson.Elements(rawjson.Field(response, "parts")) { // only media are allowed there
 			r.Content = append(r.Content, decodeMedium(p))
 		}
@@ -145,12 +146,13 @@ func decodeMedium(raw []byte) core.Part {
 // outputs are the members of a response that hold the output of a tool as a text; an error is one, too.
 var outputs = []string{"output", "result", "content"}
 
-// content returns the content of a response, and whether the tool failed.
-func content(response []byte) ([]core.Part, bool) {
+// content returns the content of a function's response, and whether the tool failed.
+func content(of []byte) ([]core.Part, bool) {
+	response := rawjson.Field(of, "response")
 	if s := rawjson.Field(response, "error"); rawjson.IsString(s) {
 		return blocks.Text(s), true
 	}
-	if name, s := output(response); name != "" {
+	if name, s := output(of); name != "" {
 		return blocks.Text(s), false
 	}
 	if response == nil {
@@ -159,11 +161,14 @@ func content(response []byte) ([]core.Part, bool) {
 	return []core.Part{core.Text(response)}, false
 }
 
-// output returns the member that is the whole of a response; no name if there is none.
-func output(response []byte) (name string, value []byte) {
+// output returns the member that is the whole of a function's response, perhaps beside the function's name, which OpenCode and others on
+// Vercel's AI SDK repeat there; no name if there is none.
+func output(of []byte) (name string, value []byte) {
 	n := 0
-	for k, v := range rawjson.Fields(response) {
-		n++
+	for k, v := range rawjson.Fields(rawjson.Field(of, "response")) {
+		if string(k) != "name" || !bytes.Equal(v, rawjson.Field(of, "name")) {
+			n++
+		}
 		if rawjson.IsString(v) && slices.Contains(outputs, string(k)) {
 			name, value = string(k), v
 		}
@@ -222,16 +227,16 @@ func patch(was []byte, old, p core.Part) []byte {
 			}
 			was = within("functionResponse", "function_response", "parts", rawjson.Array(left))
 		}
-		return within("functionResponse", "function_response", "response", answer(rawjson.Field(response, "response"), p))
+		return within("functionResponse", "function_response", "response", answer(response, p))
 	case core.Image, core.Reasoning, core.Opaque:
 	}
 	return was
 }
 
-// answer returns a response with the content of a result.
-func answer(was []byte, r core.ToolResult) []byte {
-	text := rawjson.AppendQuote(nil, blocks.Join(r.Content))
-	name, _ := output(was)
+// answer returns the response of a function with the content of a result.
+func answer(of []byte, r core.ToolResult) []byte {
+	text, was := rawjson.AppendQuote(nil, blocks.Join(r.Content)), rawjson.Field(of, "response")
+	name, _ := output(of)
 	switch failed := rawjson.IsString(rawjson.Field(was, "error")); {
 	case failed && r.IsError:
 		return rawjson.SetField(was, "error", text)

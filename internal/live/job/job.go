@@ -149,9 +149,6 @@ func (j *Job) ours(r *wire.Request) ([]wire.Message, *Job, *wire.Request, error)
 
 // newest returns j without the agent's reminders that newer ones replace, and its request. The caller still has them.
 func (j *Job) newest(r *wire.Request) (*Job, *wire.Request, error) {
-	if len(j.Reminders) == 0 {
-		return j, r, nil
-	}
 	view, origin := wire.Newest(r.Messages, j.Reminders, j.pinned(r.Messages))
 	body := r.With(view)
 	if len(body) == len(j.Body) {

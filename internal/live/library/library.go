@@ -31,12 +31,12 @@ import (
 // mcp__condense__recall or condense_recall, nest the server's tools in a tool of their own, or have the model find and load them: then
 // a developer's message lists the server, after the words deferred, or has the tools themselves.
 func CanCall(r *wire.Request, deferred string) bool {
-	return toolIn(r.Tools, "", 0) || deferred != "" && slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
+	return toolIn(r.Tools, "", 0) || slices.ContainsFunc(r.Messages, func(m wire.Message) bool {
 		if m.Role != "developer" {
 			return false
 		}
 		_, servers, _ := bytes.Cut(m.Raw, []byte(deferred))
-		return bytes.Contains(servers, []byte(`- mcp__condense: `)) || toolIn(rawjson.Field(m.Raw, "tools"), "", 0)
+		return deferred != "" && bytes.Contains(servers, []byte(`- mcp__condense: `)) || toolIn(rawjson.Field(m.Raw, "tools"), "", 0)
 	})
 }
 

@@ -190,6 +190,7 @@ func TestCanCall(t *testing.T) {
 		"others to be found":      {list("developer", `<tools>\nDeferred tool namespaces:\n- mcp__condensed: Milk.\n</tools>`), false},
 		"a user says so":          {list("user", `<tools>\nDeferred tool namespaces:\n- mcp__condense: Older parts.\n</tools>`), false},
 		"among further tools":     {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"mcp__condense","tools":[{"type":"function","name":"recall"}]}]}]}`, true},
+		"the gateway's, of pi":    {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"condense_recall"}]}]}`, true},
 		"declared for programs":   {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"exec","description":"declare const tools: { mcp__condense__recall(args: {}): Promise<unknown>; };"}]}]}`, true},
 		"programs without it":     {`{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"exec","description":"declare const tools: { exec_command(args: {}): Promise<unknown>; };"}]}]}`, false},
 		"in the words of a shell": {`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"Deferred tool namespaces:\n- mcp__condense: x"}]}`, false},

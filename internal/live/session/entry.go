@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A Shadow describes the vendor's cache of a conversation as it would be without the gateway.
@@ -268,6 +269,20 @@ func (a *ToolRecords) add(r *store.Record) {
 			slices.SortStableFunc(a.Rounds[at], func(x, y *ToolRecord) int { return x.updated.Compare(y.updated) })
 		}
 	}
+}
+
+// Sealed returns the records of the answer that begins with an item of reasoning, wherever it is now: an agent's own summary may have
+// replaced the messages before it, and the reasoning needs the call that followed.
+func (a *ToolRecords) Sealed(item []byte) []*ToolRecord {
+	sealed := rawjson.Text(rawjson.Field(item, "encrypted_content"))
+	for _, all := range a.Rounds {
+		if sealed != "" && slices.ContainsFunc(all, func(o *ToolRecord) bool {
+			return len(o.Round.Messages) > 0 && rawjson.Text(rawjson.Field(o.Round.Messages[0], "encrypted_content")) == sealed
+		}) {
+			return all
+		}
+	}
+	return nil
 }
 
 // OfTool reports whether id is the ID of a tool record.

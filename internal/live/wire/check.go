@@ -197,7 +197,7 @@ func refuseOpenAI(status int, message string) []byte {
 
 // Newest returns the messages without texts of the system that a later text of the system repeats, and for each
 // message the index of its origin. A text repeats another if both are equal, or begin with the same of begins: agents
-// append such reminders again and again, and each is out of date with the next. The system prompt, that is, messages
+// append such reminders again and again, and each is out of date with the next. Of equal messages without a text the last stays. The system prompt, that is, messages
 // before the first of another role, is not looked at, nor is a message that stays reports.
 func Newest(messages []Message, begins []string, stays func(i int) bool) (view [][]byte, origin []int) {
 	first := 0
@@ -245,6 +245,15 @@ func newest(raw []byte, begins []string, later map[string]bool) []byte {
 		return was && text != ""
 	}
 	content := rawjson.Field(raw, "content")
+	if isEmptyArray(content) || textAt(raw, "type") == "configuration_update" { // of pi: a setting alone, such as the effort
+		if repeats(string(raw)) {
+			return nil
+		}
+		return raw
+	}
+	if len(begins) == 0 {
+		return raw
+	}
 	fields := 0
 	for range rawjson.Fields(raw) {
 		fields++

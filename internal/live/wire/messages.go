@@ -113,8 +113,9 @@ func nextMessage(s *Splice, data []byte) ([]byte, bool) {
 }
 
 // readTurn extracts the facts about a message of Anthropic's form.
-func (p *parser) readTurn(_ []member, content []byte) {
+func (p *parser) readTurn(own []member, content []byte) {
 	m := &p.m
+	tunes := m.Role == "system" && find(own, "output_config") != nil // changes the effort from here on, without a text
 	switch m.Role {
 	case "user", "system":
 		if m.Thinking {
@@ -127,7 +128,7 @@ func (p *parser) readTurn(_ []member, content []byte) {
 	if len(m.Calls) > 0 && m.Role != "assistant" || len(m.Results) > 0 && m.Role != "user" {
 		p.broken(callRole)
 	}
-	if !rawjson.IsArray(content) && !rawjson.IsString(content) || isBlank(content) || isEmptyArray(content) {
+	if !rawjson.IsArray(content) && !rawjson.IsString(content) || isBlank(content) || isEmptyArray(content) && !tunes {
 		p.broken(noContent)
 	}
 }

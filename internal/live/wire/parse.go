@@ -227,17 +227,36 @@ func plainHash(message []byte) (h Hash, ok bool) {
 	var p plainer
 	p.add(role)
 	p.content(rawjson.Field(message, "content"))
-	if p.parts == 0 {
-		return h, false
+	return p.sum()
+}
+
+// plainItem is plainHash for an item of the Responses API: agents leave out the reasoning of other models, and IDs of items.
+func plainItem(item []byte) (h Hash, ok bool) {
+	role := textAt(item, "role")
+	var p plainer
+	switch {
+	case role == "user", role == "assistant":
+		p.add(role)
+		p.content(rawjson.Field(item, "content"))
+	case role == "" && rawjson.Field(item, "call_id") != nil:
+		for _, name := range []string{"type", "call_id", "name", "arguments", "input", "output"} {
+			p.add(string(rawjson.Field(item, name)))
+		}
+		p.parts++
 	}
-	sum := sha256.Sum256(p.all)
-	return Hash(sum[:len(h)]), true
+	return p.sum()
 }
 
 // A plainer collects the parts of a message, each after its length.
 type plainer struct {
 	all   []byte
 	parts int
+}
+
+// sum is false if nothing was added but a role.
+func (p *plainer) sum() (h Hash, ok bool) {
+	sum := sha256.Sum256(p.all)
+	return Hash(sum[:len(h)]), p.parts > 0
 }
 
 func (p *plainer) add(s string) {
@@ -254,7 +273,7 @@ func (p *plainer) content(raw []byte) {
 	for b := range rawjson.Elements(raw) {
 		switch kind := rawjson.Text(rawjson.Field(b, "type")); kind {
 		case "thinking", "redacted_thinking":
-		case "text":
+		case "text", "input_text", "output_text":
 			p.text(rawjson.Text(rawjson.Field(b, "text")))
 		case "tool_result":
 			p.add(kind + rawjson.Text(rawjson.Field(b, "tool_use_id")))

@@ -18,6 +18,7 @@ func TestNewest(t *testing.T) {
 		bothLess          = `{"role":"system","content":[{"type":"text","text":"Answer in French."}]}`
 		effort            = `{"role":"system","content":"Tasks unused. 4","effort":"high"}`
 		said              = `{"role":"user","content":"Tasks unused. 1 open"}`
+		tune, strong      = `{"role":"system","content":[],"output_config":{"effort":"low"}}`, `{"role":"system","content":[],"output_config":{"effort":"high"}}`
 	)
 	for _, tt := range []struct {
 		name           string
@@ -32,6 +33,7 @@ func TestNewest(t *testing.T) {
 		{name: "the system prompt", messages: []string{prompt, user, brief}, want: []string{prompt, user, brief}, origin: []int{0, 1, 2}},
 		{name: "between answers", messages: []string{user, say, old, say, now}, want: []string{user, say, old, say, now}, origin: []int{0, 1, 2, 3, 4}},
 		{name: "with a setting", messages: []string{user, effort, user, now}, want: []string{user, effort, user, now}, origin: []int{0, 1, 2, 3}},
+		{name: "only a setting", messages: []string{user, tune, say, user, strong, say, user, tune}, want: []string{user, say, user, strong, say, user, tune}, origin: []int{0, 2, 3, 4, 5, 6, 7}},
 		{name: "the user's", messages: []string{said, say, now}, want: []string{said, say, now}, origin: []int{0, 1, 2}},
 		{name: "protected", messages: []string{user, old, user, now}, want: []string{user, old, user, now}, origin: []int{0, 1, 2, 3}, stays: 1},
 	} {

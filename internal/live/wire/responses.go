@@ -11,12 +11,12 @@ import (
 // responsesAPI is the dialect of OpenAI's Responses API.
 var responsesAPI = &Dialect{
 	API: Responses, Vendor: OpenAI, Format: "responses",
-	Lacks: "Extra Joins Texts Signs Arrays PromptFirst ErrorType Plain byMember plainIDs fullTexts mark choices turn answers " +
+	Lacks: "Extra Joins Texts Signs Arrays PromptFirst ErrorType byMember plainIDs fullTexts mark choices turn answers " +
 		"looseEnd noEnd frames encoded pinging divide said done steps",
 	Said:  `{"type":"message","role":"assistant","content":[{"type":"output_text","text":?}]}`,
 	Asked: `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`,
 	Apart: true, Seals: true, Stores: true, Chains: true, Sockets: true, Announces: true,
-	Refuse: refuseOpenAI,
+	Refuse: refuseOpenAI, Plain: plainItem,
 	read: reading{
 		members: map[string]place{"input": inMessages, "instructions": inContent, "tools": inTools}, parts: &parts, limits: usualLimits, loose: true,
 		block: (*parser).block, message: (*parser).readItem, request: (*parser).responsesRequest, marginal: marginalInItem, check: (*checker).items,

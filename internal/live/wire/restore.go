@@ -237,11 +237,22 @@ type Tool struct {
 	Schema            []byte
 }
 
+// functions returns the list of functions that a body declares. For OpenAI's newest models pi does so in the first item of the history.
+func (d *Dialect) functions(body []byte) []byte {
+	list := d.tool.declared(at(body, d.tool.list...))
+	if input := rawjson.Field(body, "input"); rawjson.IsArray(input) && !rawjson.IsArray(list) {
+		if item := firstOf(input); textAt(item, "type") == "additional_tools" {
+			return rawjson.Field(item, "tools")
+		}
+	}
+	return list
+}
+
 // AddTool returns the body of r with a tool after the client's own and, unless messages is nil, with other messages.
 // It returns nil if the tool does not fit: the request has no tools, has one of that name, or wants several answers.
 func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 	n, d := 0, Of(r.API)
-	for raw := range rawjson.Elements(d.tool.declared(r.Tools)) {
+	for raw := range rawjson.Elements(d.functions(r.Body)) {
 		for _, o := range [][]byte{raw, rawjson.Field(raw, "function"), rawjson.Field(raw, "toolSpec")} {
 			if rawjson.IsObject(o) && rawjson.Text(rawjson.Field(o, "name")) == t.Name {
 				return nil
@@ -258,7 +269,7 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 		body = r.With(messages)
 	}
 	body = slices.Clip(body)
-	tools := d.tool.declared(at(body, d.tool.list...))
+	tools := d.functions(body)
 	end := len(tools) - 1 // of an array that was parsed
 	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
 		end--
