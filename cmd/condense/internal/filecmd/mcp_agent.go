@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/condensehq/condense/cmd/condense/internal/archive"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/hook"
 	"github.com/condensehq/condense/cmd/condense/internal/sessions"
@@ -42,7 +43,7 @@ func newAgentSession(a *cli.App, agent string) (*agentSession, error) {
 	s := &agentSession{agent: agent, project: os.Getenv("CLAUDE_PROJECT_DIR"), file: &followed{app: *a}}
 	s.file.app.Stderr = io.Discard // the model gets the errors
 	for _, r := range sessions.Agents() {
-		if r.Name == agent && r.InFiles() {
+		if r.Name == agent {
 			s.recorded = r
 		}
 	}
@@ -63,7 +64,13 @@ func (s *agentSession) session(ctx context.Context) (id string, found *sessions.
 	if id == "" && s.agent == hook.Claude {
 		id = os.Getenv("CLAUDE_CODE_SESSION_ID")
 	}
-	if s.recorded != nil {
+	if s.recorded != nil && !s.recorded.InFiles() {
+		files, _ := archive.OpenCode(ctx) // without its database it is as if there were none
+		copied := archive.Latest(files, s.project, func(id string) bool { return sessions.Named(id) != id })
+		if copied != "" {
+			found = &sessions.Session{Agent: s.recorded, ID: copied, Path: sessions.Named(copied)}
+		}
+	} else if s.recorded != nil {
 		if named, err := s.recorded.Find(ctx, id); err == nil {
 			return id, named
 		}
@@ -71,7 +78,7 @@ func (s *agentSession) session(ctx context.Context) (id string, found *sessions.
 			return newest.ID, newest
 		}
 	}
-	return cmp.Or(id, s.kept.Newest(s.agent, s.project)), nil
+	return cmp.Or(id, s.kept.Newest(s.agent, s.project)), found
 }
 
 // state returns the current conversation.
@@ -86,7 +93,9 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 	switch {
 	case session != nil:
 		if s.file.path != session.Path {
-			s.file = &followed{app: s.file.app, path: session.Path, format: session.Agent.Format}
+			if s.file = (&followed{app: s.file.app, path: session.Path, format: session.Agent.Format}); !session.Agent.InFiles() {
+				s.file.format = "condense"
+			}
 		}
 		own, err := s.file.state(ctx)
 		if err != nil {
@@ -98,7 +107,7 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 		for _, o := range own.Conversation.Others {
 			st.Conversation.Add(o.File, o.Journal)
 		}
-		st.Name = fmt.Sprintf("session %s of %s", id, session.Agent.Title)
+		st.Name = fmt.Sprintf("session %s of %s", session.ID, session.Agent.Title)
 	case id != "":
 		st.Name = fmt.Sprintf("session %s of %s, results kept by the hook only", id, s.agent)
 	}
@@ -117,7 +126,17 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 				return nil, err
 			}
 		}
+		if has := func(c *recall.Conversation) bool { return c.Named(ref) != nil }; !has(other) {
+			other = cmp.Or(recall.First(sessions.Wholes, has), other) // the agent may have made a fork of a copy
+		}
 		return other.Named(ref), nil
+	}
+	st.Numbers = func(_ context.Context, key string) (*recall.Source, error) {
+		has := func(c *recall.Conversation) bool { return recall.Key(c.Own.Journal.View()) == key }
+		if key == "" || has(st.Conversation) {
+			return st.Conversation.Own, nil
+		}
+		return cmp.Or(recall.First(sessions.Wholes, has), st.Conversation).Own, nil
 	}
 	return st, nil
 }

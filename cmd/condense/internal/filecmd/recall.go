@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/plain"
@@ -27,6 +28,7 @@ func recallCommand(a *cli.App) *cobra.Command {
 		Args: cli.Arguments(1, -1, "no file; name a transcript, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
+			args[0] = sessions.Named(args[0])
 			if r.lines, err = recall.ParseLines(lines); err != nil {
 				return cli.Usage(cmd, "--lines: %w", err)
 			}
@@ -82,6 +84,7 @@ func completeHandles(ctx context.Context, a *cli.App, path, format string) []str
 	if path == "-" {
 		return nil
 	}
+	path = sessions.Named(path)
 	d, err := readOriginals(ctx, &quiet, path, format)
 	if err != nil {
 		return nil

@@ -123,7 +123,7 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	if err != nil {
 		return err
 	}
-	w, err := wholeOf(s.Path, d.Journal)
+	w, err := wholeOf(s.Beside, d.Journal)
 	if err != nil {
 		return err
 	}
@@ -143,15 +143,12 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	turn, request, vendor := r.selection.turn(d)
 	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, !quiet, r.turn.Trigger
 	turn.Dir, _ = workingDir(s.Dir) // it may be gone
-	turn.NoRecall, turn.Numbers = !to.InFiles(), w.numbers(d.Journal.View())
+	turn.Numbers = w.numbers(d.Journal.View())
 	c := condense.ResumeConversation(d.Journal)
 	if other {
 		turn.Window, turn.MaxOutput, vendor = 0, 0, nil // the other agent's model counts its own tokens
 		if turn.Dir, err = filepath.Abs(turn.Dir); err != nil {
 			return err
-		}
-		if turn.NoRecall && w.ids != nil {
-			turn.Trigger = core.TriggerManual // the numbers of the view lead nowhere there
 		}
 	} else {
 		c.KeepOriginals(originalsDir(copied.Path))
@@ -231,11 +228,14 @@ func (r *resumption) write(ctx context.Context, d *transcript.Document, w *whole
 	if err != nil {
 		return fmt.Errorf("write the session for %s: %w", to.Title, err)
 	}
-	promised := to.InFiles() && (w.ids != nil || len(d.Journal.Condensations()) > 0)
+	promised := w.ids != nil || len(d.Journal.Condensations()) > 0
 	if promised {
-		if err := w.keep(d.Journal, path); err != nil {
-			return errors.Join(fmt.Errorf("keep the conversation beside %s: %w", path, err), os.Remove(path)) // its numbers would lead nowhere
+		if err := w.keep(d.Journal, path); err != nil { // its numbers would lead nowhere
+			return errors.Join(fmt.Errorf("keep the conversation beside %s: %w", path, err), to.Remove(ctx, id, path))
 		}
+	}
+	if !to.InFiles() {
+		path = id
 	}
 	term.Printf(r.Stderr, "%s\n", done)
 	if promised && !quiet {

@@ -95,7 +95,11 @@ func placed(raw []byte, name, text string) []byte {
 func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Time) (*Session, error) {
 	if a.store != nil {
 		id := newSessionID(now)
-		return &Session{Agent: a, ID: id, Dir: dir}, a.store.adopt(ctx, dir, id, data)
+		path, err := a.kept(id)
+		if err != nil {
+			return nil, err
+		}
+		return &Session{Agent: a, ID: id, Dir: dir, Path: path}, a.store.adopt(ctx, dir, id, data)
 	}
 	as, ok := newcomers[a]
 	if !ok {

@@ -55,6 +55,8 @@ type store interface {
 	newest(ctx context.Context, dir string) (string, error)
 	// adopt copies the session with an ID, whose file is data, to another ID.
 	adopt(ctx context.Context, dir, to string, data []byte) error
+	// remove deletes the session with an ID.
+	remove(ctx context.Context, id string) error
 }
 
 // Claude Code looks for a session in the folder of the project, by the name of its file. Its lines have the ID.

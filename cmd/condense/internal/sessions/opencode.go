@@ -106,6 +106,10 @@ func (o opencodeStore) adopt(ctx context.Context, dir, to string, data []byte) e
 	return nil
 }
 
+func (o opencodeStore) remove(ctx context.Context, id string) error {
+	return o.command(ctx, "", nil, "session", "delete", id)
+}
+
 // readdressed returns the session data with new IDs: its own, and the IDs of messages and parts, which are unique
 // among all sessions and in whose order OpenCode reads them. Reasoning is left out: models may refuse it after a
 // history that was changed.

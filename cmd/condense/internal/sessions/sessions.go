@@ -24,6 +24,7 @@ import (
 
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -35,8 +36,11 @@ type Session struct {
 	Agent *Agent
 	ID    string
 	Path  string
-	Dir   string // the folder that the agent was started in; empty if it is not recorded
-	Exec  bool   // the agent ran without a terminal, by its command for scripts
+	// Beside is the path that its whole conversation and originals are kept beside: Path, or a name in the folder of the program for
+	// state if the agent keeps its sessions in a store.
+	Beside string
+	Dir    string // the folder that the agent was started in; empty if it is not recorded
+	Exec   bool   // the agent ran without a terminal, by its command for scripts
 
 	Modified time.Time
 
@@ -116,7 +120,9 @@ func (a *Agent) exported(ctx context.Context, id string) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{Agent: a, ID: id, Path: filepath.Join(temp, id+".json"), temp: temp}
-	err = a.store.export(ctx, id, s.Path)
+	if s.Beside, err = a.kept(id); err == nil {
+		err = a.store.export(ctx, id, s.Path)
+	}
 	if err == nil {
 		err = s.read()
 	}
@@ -154,16 +160,54 @@ func (a *Agent) Recent() (all []*Session, folder string, err error) {
 	return all, folder, err
 }
 
-// Whole returns the file beside a session that has the whole conversation, if the session's own begins with a condensed view.
+// Whole returns the file that has the whole conversation of a session, if the session's own begins with a condensed view. Path is the
+// session's Beside.
 func Whole(path string) string { return filepath.Join(path+".history", "whole.jsonl") }
+
+// copies returns the folder beside whose names the whole conversations of an agent with a store are kept.
+func (a *Agent) copies() (string, error) {
+	dir, err := disk.StateDir()
+	return filepath.Join(dir, "copies", a.Name), err
+}
+
+// kept returns the path in that folder for the session with an ID.
+func (a *Agent) kept(id string) (string, error) {
+	dir, err := a.copies()
+	return filepath.Join(dir, id), cmp.Or(a.CheckID(id), err)
+}
+
+// Named returns the file of the whole conversation of a copy that is named by its ID, in an agent's store; any other name unchanged.
+func Named(name string) string {
+	for _, a := range Agents() {
+		if path, err := a.kept(name); err == nil && a.store != nil {
+			if _, err := os.Lstat(Whole(path)); err == nil {
+				return Whole(path)
+			}
+		}
+	}
+	return name
+}
+
+// wholes returns where whole conversations of the agent's sessions may be, the latest first.
+func (a *Agent) wholes() []string {
+	if a.store == nil {
+		all, _, _ := a.Recent()
+		return plain.Each(all, func(s *Session) string { return Whole(s.Path) })
+	}
+	dir, err := a.copies()
+	if err != nil {
+		return nil
+	}
+	found, _ := filepath.Glob(Whole(filepath.Join(disk.Pattern(dir), "*"))) // the pattern is ours; later IDs sort first
+	return found
+}
 
 // Wholes yields the conversations beside the sessions of all agents, of each the latest first. One that cannot be read is left out.
 func Wholes() iter.Seq[*history.Journal] {
 	return func(yield func(*history.Journal) bool) {
 		for _, a := range Agents() {
-			all, _, _ := a.Recent()
-			for _, s := range all {
-				data, err := os.ReadFile(Whole(s.Path))
+			for _, path := range a.wholes() {
+				data, err := os.ReadFile(path)
 				if err != nil {
 					continue
 				}
@@ -189,6 +233,7 @@ func (a *Agent) list() (all []*Session, folder string, err error) {
 	}
 	for _, path := range paths {
 		s := &Session{Agent: a, Path: filepath.Join(folder, filepath.FromSlash(path))}
+		s.Beside = s.Path
 		name := strings.TrimSuffix(filepath.Base(s.Path), ".jsonl")
 		s.ID = name[max(0, len(name)-len(uuid.Nil.String())):]
 		info, err := os.Lstat(s.Path)
@@ -275,7 +320,15 @@ func (a *Agent) where(id, path string) string {
 	return path
 }
 
-// A Copy is a new session of the agent, not yet written.
+// Remove deletes a session that was made for the agent, but not what is beside it.
+func (a *Agent) Remove(ctx context.Context, id, path string) error {
+	if a.store != nil {
+		return a.store.remove(ctx, id)
+	}
+	return os.Remove(path)
+}
+
+// A Copy is a new session of the agent, not yet written. Its originals are kept beside Path.
 type Copy struct {
 	Of       *Session
 	ID, Path string
@@ -285,7 +338,8 @@ type Copy struct {
 func (s *Session) Copy(now time.Time) (*Copy, error) {
 	if s.Agent.store != nil {
 		id := newSessionID(now)
-		return &Copy{Of: s, ID: id, Path: filepath.Join(s.temp, id+".json")}, nil
+		path, err := s.Agent.kept(id)
+		return &Copy{Of: s, ID: id, Path: path}, err
 	}
 	id, err := s.Agent.version()
 	if err != nil {
