@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -260,10 +261,7 @@ func (r *request) missing() (all []int) {
 
 // noteShreds adds the parts of the messages that are new to a description.
 func (r *request) noteShreds(a *session.About) {
-	size, from := 1<<9, 1+slices.Index(r.rolling, a.UpTo)
-	for size < min(a.Original/8, 1<<14) {
-		size *= 2
-	}
+	size, from := 1<<min(max(9, bits.Len(uint(a.Original/8))), 14), 1+slices.Index(r.rolling, a.UpTo)
 	if a.Shreds = slices.Clone(a.Shreds); from == 0 || len(a.Shreds) < size {
 		a.Shreds, from = make(session.Shreds, size), 0
 	}
@@ -280,10 +278,8 @@ func (r *request) isProtected(raw []byte) bool {
 		return false
 	}
 	doc, err := messages.Read(r.parsed.API, [][]byte{raw})
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(doc.Journal.View(), func(m core.Message) bool { return session.Protects(all, messages.Text(m.Parts)) })
+	has := func(m core.Message) bool { return session.Protects(all, messages.Text(m.Parts)) }
+	return err != nil || slices.ContainsFunc(doc.Journal.View(), has)
 }
 
 // describe updates the conversation's description, before its state is stored.

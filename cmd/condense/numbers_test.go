@@ -224,8 +224,9 @@ func TestNumbersAfterHandoffs(t *testing.T) {
 				s.goOn(t, made, from.Format, 16)
 				data, err := os.ReadFile(made)
 				must(t, err)
-				session, err := from.Adopt(t.Context(), here, data, time.Now())
+				session, err := from.New(here, time.Now())
 				must(t, err)
+				must(t, session.Adopt(t.Context(), data))
 				s.said = readFile(t, session.Path, from.Format).Journal.Messages()
 				one, id := from, session.ID
 				var path string

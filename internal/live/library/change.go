@@ -190,16 +190,9 @@ func (l *Library) Continues(api wire.API, messages [][]byte) bool {
 	if err != nil {
 		return false
 	}
-	key, refs := recall.Key(j.View()), recall.Mentioned(j.View())
+	key, refs := recall.Key(j.View()), slices.Collect(maps.Keys(recall.Mentioned(j.View())))
 	return (key != "" || len(refs) > 0) && recall.First(l.Beside, func(c *recall.Conversation) bool {
-		if key != "" && recall.Key(c.Own.Journal.View()) == key {
-			return true
-		}
-		for r := range refs {
-			if r.Handle != "" && c.Named(r) != nil {
-				return true
-			}
-		}
-		return false
+		leads := func(r recall.Ref) bool { return r.Handle != "" && c.Named(r) != nil }
+		return key != "" && recall.Key(c.Own.Journal.View()) == key || slices.ContainsFunc(refs, leads)
 	}) != nil
 }

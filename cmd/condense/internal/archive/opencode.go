@@ -57,18 +57,6 @@ func OpenCode(ctx context.Context) ([]File, error) {
 	return files, nil
 }
 
-// Latest returns the name of the wanted session that was started in a folder and written to last; empty if there is none.
-func Latest(files []File, dir string, wanted func(name string) bool) (name string) {
-	here, _ := os.Stat(dir)
-	changed := int64(-1)
-	for _, f := range files {
-		if there, err := os.Stat(f.Dir); err == nil && os.SameFile(here, there) && f.changed > changed && wanted(f.Name) {
-			name, changed = f.Name, f.changed
-		}
-	}
-	return name
-}
-
 // readOnly opens a database that another program may be writing.
 func readOnly(path string) (*sql.DB, error) {
 	values := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)", "query_only(on)"}}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/condensehq/condense/cmd/condense/internal/archive"
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/hook"
 	"github.com/condensehq/condense/cmd/condense/internal/sessions"
@@ -43,7 +42,7 @@ func newAgentSession(a *cli.App, agent string) (*agentSession, error) {
 	s := &agentSession{agent: agent, project: os.Getenv("CLAUDE_PROJECT_DIR"), file: &followed{app: *a}}
 	s.file.app.Stderr = io.Discard // the model gets the errors
 	for _, r := range sessions.Agents() {
-		if r.Name == agent {
+		if r.Name == agent && r.InFiles() {
 			s.recorded = r
 		}
 	}
@@ -64,13 +63,7 @@ func (s *agentSession) session(ctx context.Context) (id string, found *sessions.
 	if id == "" && s.agent == hook.Claude {
 		id = os.Getenv("CLAUDE_CODE_SESSION_ID")
 	}
-	if s.recorded != nil && !s.recorded.InFiles() {
-		files, _ := archive.OpenCode(ctx) // without its database it is as if there were none
-		copied := archive.Latest(files, s.project, func(id string) bool { return sessions.Named(id) != id })
-		if copied != "" {
-			found = &sessions.Session{Agent: s.recorded, ID: copied, Path: sessions.Named(copied)}
-		}
-	} else if s.recorded != nil {
+	if s.recorded != nil {
 		if named, err := s.recorded.Find(ctx, id); err == nil {
 			return id, named
 		}
@@ -78,7 +71,7 @@ func (s *agentSession) session(ctx context.Context) (id string, found *sessions.
 			return newest.ID, newest
 		}
 	}
-	return cmp.Or(id, s.kept.Newest(s.agent, s.project)), found
+	return cmp.Or(id, s.kept.Newest(s.agent, s.project)), nil
 }
 
 // state returns the current conversation.
@@ -93,9 +86,7 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 	switch {
 	case session != nil:
 		if s.file.path != session.Path {
-			if s.file = (&followed{app: s.file.app, path: session.Path, format: session.Agent.Format}); !session.Agent.InFiles() {
-				s.file.format = "condense"
-			}
+			s.file = &followed{app: s.file.app, path: session.Path, format: session.Agent.Format}
 		}
 		own, err := s.file.state(ctx)
 		if err != nil {
@@ -107,7 +98,7 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 		for _, o := range own.Conversation.Others {
 			st.Conversation.Add(o.File, o.Journal)
 		}
-		st.Name = fmt.Sprintf("session %s of %s", session.ID, session.Agent.Title)
+		st.Name = fmt.Sprintf("session %s of %s", id, session.Agent.Title)
 	case id != "":
 		st.Name = fmt.Sprintf("session %s of %s, results kept by the hook only", id, s.agent)
 	}
@@ -127,7 +118,7 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 			}
 		}
 		if has := func(c *recall.Conversation) bool { return c.Named(ref) != nil }; !has(other) {
-			other = cmp.Or(recall.First(sessions.Wholes, has), other) // the agent may have made a fork of a copy
+			other = cmp.Or(recall.First(sessions.Wholes, has), other) // of a copy in a store, or that was forked
 		}
 		return other.Named(ref), nil
 	}

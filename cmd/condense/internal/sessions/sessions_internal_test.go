@@ -54,10 +54,10 @@ func TestCopyIsNew(t *testing.T) {
 	if want := filepath.Join(dir, "2026", "01", "02", "rollout-2026-01-02T03-04-05-"+c.ID+".jsonl"); c.Path != want {
 		t.Errorf("got %s; want %s", c.Path, want)
 	}
-	if err := c.Write(t.Context(), []byte("{}\n")); err != nil {
+	if err := s.Write(t.Context(), c, []byte("{}\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Write(t.Context(), []byte("{\"other\":1}\n")); !os.IsExist(err) {
+	if err := s.Write(t.Context(), c, []byte("{\"other\":1}\n")); !os.IsExist(err) {
 		t.Errorf("got %v; want that the file exists", err)
 	}
 	if data, err := os.ReadFile(c.Path); err != nil || string(data) != "{}\n" {
