@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -258,18 +259,15 @@ func (r *request) missing() (all []int) {
 	return all
 }
 
-// noteWords adds the words of the messages that are new to a description.
-func (r *request) noteWords(a *session.About) {
-	size, from := 1<<9, 1+slices.Index(r.rolling, a.UpTo)
-	for size < min(a.Original/16, 1<<14) {
-		size *= 2
-	}
-	if a.Words = slices.Clone(a.Words); from == 0 || len(a.Words) < size {
-		a.Words, from = make(session.Words, size), 0
+// noteShreds adds the parts of the messages that are new to a description.
+func (r *request) noteShreds(a *session.About) {
+	size, from := 1<<min(max(9, bits.Len(uint(a.Original/8))), 14), 1+slices.Index(r.rolling, a.UpTo)
+	if a.Shreds = slices.Clone(a.Shreds); from == 0 || len(a.Shreds) < size {
+		a.Shreds, from = make(session.Shreds, size), 0
 	}
 	a.UpTo = r.rolling[len(r.rolling)-1]
 	for _, m := range r.parsed.Messages[from:] {
-		a.Words.Add(m.Raw) // with the words of JSON: to read it would cost six times its size
+		a.Shreds.Add(m.Raw) // with what is not text: to read it would cost six times its size
 	}
 }
 
@@ -280,10 +278,8 @@ func (r *request) isProtected(raw []byte) bool {
 		return false
 	}
 	doc, err := messages.Read(r.parsed.API, [][]byte{raw})
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(doc.Journal.View(), func(m core.Message) bool { return session.Protects(all, messages.Text(m.Parts)) })
+	has := func(m core.Message) bool { return session.Protects(all, messages.Text(m.Parts)) }
+	return err != nil || slices.ContainsFunc(doc.Journal.View(), has)
 }
 
 // describe updates the conversation's description, before its state is stored.
@@ -297,7 +293,7 @@ func (p *plan) describe() {
 		p.req.limits.profile), p.req.limits.policy.Window, p.req.limits.policy.Limit, p.req.limits.policy.Threshold
 	a.Missing, a.Parts = p.req.missing(), p.state.Parts(p.req.parsed)
 	a.Tokens, a.Original, a.Waits = p.tokens, p.state.Estimate(p.original), string(p.awaits)
-	p.req.noteWords(&a)
+	p.req.noteShreds(&a)
 	f := p.facts(false)
 	a.Grows = f.Grown / f.Answers
 	if len(p.req.limits.resolved.Chain) > 0 {

@@ -204,7 +204,7 @@ func TestProtectedIsKeptVerbatim(t *testing.T) {
 func TestProtectedOccursSomewhere(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, c upstream.Client) {
-		loop := upstream.Loop(40, 2200, map[int]string{2: `Zürich; crème brûlée №7 e\u0301 façade`})
+		loop := upstream.Loop(40, 2200, map[int]string{2: `Zürich; crème brûlée №7 e\u0301 façade; 東京は晴れ 🦘; привет, мир; a=>b ##!?; 40.7% of 0815`})
 		p := newPlay(t, upstream.Options{Script: loop}, c, onEveryUpstream)
 		d := p.Controller()
 		protect := func(text string) error {
@@ -216,14 +216,21 @@ func TestProtectedOccursSomewhere(t *testing.T) {
 			p.steps(t, 8)
 			all := p.messages(t)
 			p.steps(t, 1)
-			for _, text := range []string{"quokka", "the zebra sleeps at noon", "unit1061_never.go"} {
+			for _, text := range []string{
+				"quokka", "the zebra sleeps at noon", "unit1061_never.go", "прощай, сад вишнёвый", "秋の夜の長い物語", "ไม่มีที่นี่", "🐨🐨🐨🐨", "e == a || b << 9 &&",
+				"}~{ ^_^ <<>> ;;", "99 88.77 6,5,4 #3", "x y z w v u t s q",
+			} {
 				if err := protect(text); err == nil || !strings.Contains(err.Error(), "occurs nowhere") {
 					t.Errorf("%q: %v", text, err)
 				}
 			}
 			for i := range 30 {
-				said := strings.ReplaceAll(messages.Text(all[i*len(all)/30].Parts), `\u0026`, "&") // as the client writes it
-				if part := said[len(said)*i/60 : len(said)*(i+30)/60]; len(part) > 2 {
+				said := strings.NewReplacer(`\u0026`, "&", `\u003e`, ">").Replace(messages.Text(all[i*len(all)/30].Parts)) // as the client writes it
+				half := said[len(said)*i/60 : len(said)*(i+30)/60]
+				for _, part := range []string{half, half[:min(3, len(half))], half[max(0, len(half)-4-i):]} {
+					if part = strings.ToValidUTF8(part, ""); len(part) < 3 {
+						continue
+					}
 					if err := errors.Join(protect(part), d.Protect(t.Context(), only(t, d), session.Protection{Text: part}, false)); err != nil {
 						t.Errorf("%q: %v", part, err)
 					}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,6 +23,7 @@ import (
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/model"
 )
 
@@ -241,11 +241,8 @@ func inSystem(r *wire.Request, phrase string) bool {
 
 // escaped returns a text as it is in JSON, as clients usually write it.
 func escaped(text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // of a string
-	return b.Bytes()[1 : b.Len()-2]
+	quoted := rawjson.AppendQuote(nil, text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // limitsFor returns the limits of a tenant.

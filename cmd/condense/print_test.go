@@ -160,6 +160,7 @@ func alone(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("HOME", dir)
 	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("XDG_STATE_HOME", dir)
 }
 
 func TestErrorText(t *testing.T) {

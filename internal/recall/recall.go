@@ -5,6 +5,7 @@ package recall
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -55,6 +56,18 @@ func New(j *history.Journal) *Conversation {
 	c := &Conversation{calls: map[string]call{}}
 	c.Own = c.open("", j)
 	return c
+}
+
+// First returns the first of all conversations that has what is looked for; nil if none has. All may be nil.
+func First(all func() iter.Seq[*history.Journal], has func(*Conversation) bool) *Conversation {
+	if all != nil {
+		for j := range all() {
+			if c := New(j); has(c) {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // Add adds originals of the conversation, which were read from a file.

@@ -98,6 +98,67 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestRecallInACopy: the model of OpenCode, which keeps no session in a file, recalls a handle of the condensed copy that it goes on with:
+// through condense wrap, and from the MCP server without a gateway.
+func TestRecallInACopy(t *testing.T) {
+	t.Parallel()
+	a := all[slices.IndexFunc(all, func(a agent) bool { return a.name == "opencode" })]
+	for _, way := range []string{"wrap", "mcp"} {
+		t.Run(way, func(t *testing.T) {
+			if way == "mcp" {
+				atNight(t)
+			}
+			t.Parallel()
+			loop := upstream.Loop(8, 2*size, nil)
+			d := newDesk(t, upstream.Options{ByCredential: true, Script: append(loop, upstream.Step{Make: func(body []byte) []upstream.Call {
+				handles, _ := promisesBefore(body)
+				var calls []upstream.Call
+				for _, h := range handles {
+					calls = append(calls, upstream.Call{Tool: "condense_recall", Input: map[string]any{"handle": h, "tokens": 10_000}})
+				}
+				return calls
+			}})})
+			if got := d.direct(t, &a, d.url, task); got.code != 0 {
+				t.Fatalf("exit code %d\n%s\n%s", got.code, tail(got.out), d.list())
+			}
+			before := len(d.vendor.Turns())
+			got := d.run(t, a.env, d.condense(t), "resume", a.name, "--window", "20k", "--force")
+			m := resumeLine.FindStringSubmatch(got.out)
+			if got.code != 0 || m == nil {
+				t.Fatalf("condense resume: exit code %d\n%s", got.code, tail(got.out))
+			}
+			const wish = "Go on with the checklist."
+			if way == "wrap" {
+				d.at(t, &a, "")
+				got = d.wrap(t, a.env, slices.Concat([]string{a.name}, a.args, []string{"--session", m[1], wish})...)
+			} else {
+				with := a
+				with.content = a.content[:len(a.content)-1] + `, "mcp": {"condense": {"type": "local", "command": ["` + d.condense(t) + `", "mcp", "--agent", "opencode"]}}}`
+				d.at(t, &with, d.url)
+				got = d.goOn(t, &with, m[1], wish)
+			}
+			d.accept(t)
+			after := d.vendor.Turns()[before:]
+			if got.code != 0 || len(after) != 2 {
+				t.Fatalf("exit code %d, %d requests\n%s\n%s", got.code, len(after), tail(got.out), d.list())
+			}
+			back := 0
+			for i, handles := 0, promised.FindAll(after[0].Body, -1); i < 8; i++ {
+				result := upstream.Output(loop[i].Commands[0])
+				if !within(t, after[0].Body, result) && within(t, after[1].Body, result) {
+					back++
+				} else if len(handles) == 0 {
+					t.Error("the copy has no handles")
+				}
+			}
+			if missing := bytes.Count(after[1].Body, []byte("no content with the handle")); back == 0 || missing > 0 {
+				t.Errorf("%d results came back byte for byte, %d did not\n%s", back, missing, after[1].Body)
+			}
+			t.Logf("%d results came back byte for byte", back)
+		})
+	}
+}
+
 // recorders are the agents whose sessions can be resumed.
 var recorders = append(slices.Clip(all), copilot)
 

@@ -379,7 +379,7 @@ func (d *Controller) Protect(ctx context.Context, c *Conversation, p session.Pro
 		return errors.New("name a text, or the number of a message")
 	case p.Text != "" && (len(p.Text) < shortestText || len(p.Text) > LongestText):
 		return fmt.Errorf("a protected text has %d to %d bytes", shortestText, LongestText)
-	case p.Text != "" && on && !c.about.Words.MayHave(p.Text):
+	case p.Text != "" && on && !c.about.Shreds.MayHave(p.Text):
 		return errors.New("the text occurs nowhere in the conversation: copy it from there, or name the message by its number")
 	case p.Message > 0 && p.Message <= len(c.state.Rolling):
 		p.At = session.At(c.state.Rolling[p.Message-1])

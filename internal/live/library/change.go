@@ -181,18 +181,6 @@ func (l *Library) unstored(reader string) (*mcpserver.State, error) {
 	return st, nil
 }
 
-// beside returns the first of the conversations beside that has what is looked for; nil if none has.
-func (l *Library) beside(has func(*recall.Conversation) bool) *recall.Conversation {
-	if others := l.Beside(); others != nil {
-		for j := range others() {
-			if c := recall.New(j); has(c) {
-				return c
-			}
-		}
-	}
-	return nil
-}
-
 // Continues reports whether a handle in the messages, or the key of their numbers, leads to a conversation beside.
 func (l *Library) Continues(api wire.API, messages [][]byte) bool {
 	if l.Beside() == nil {
@@ -202,16 +190,9 @@ func (l *Library) Continues(api wire.API, messages [][]byte) bool {
 	if err != nil {
 		return false
 	}
-	key, refs := recall.Key(j.View()), recall.Mentioned(j.View())
-	return (key != "" || len(refs) > 0) && l.beside(func(c *recall.Conversation) bool {
-		if key != "" && recall.Key(c.Own.Journal.View()) == key {
-			return true
-		}
-		for r := range refs {
-			if r.Handle != "" && c.Named(r) != nil {
-				return true
-			}
-		}
-		return false
+	key, refs := recall.Key(j.View()), slices.Collect(maps.Keys(recall.Mentioned(j.View())))
+	return (key != "" || len(refs) > 0) && recall.First(l.Beside(), func(c *recall.Conversation) bool {
+		leads := func(r recall.Ref) bool { return r.Handle != "" && c.Named(r) != nil }
+		return key != "" && recall.Key(c.Own.Journal.View()) == key || slices.ContainsFunc(refs, leads)
 	}) != nil
 }

@@ -396,7 +396,7 @@ func (l *Library) Find(ctx context.Context, key store.Key, set string, r recall.
 func (l *Library) FindAnywhere(ctx context.Context, reader string, r recall.Ref) ([]recall.Piece, error) {
 	pieces, err := l.findStored(ctx, reader, r)
 	if pieces == nil && err == nil {
-		l.beside(func(c *recall.Conversation) bool {
+		recall.First(l.Beside(), func(c *recall.Conversation) bool {
 			pieces = c.Named(r)
 			return pieces != nil
 		})

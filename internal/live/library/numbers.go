@@ -61,7 +61,7 @@ func (l *Library) Numbers(ctx context.Context, reader, session, key string) (*re
 	case len(all) == 0 && key == "":
 		return nil, nil //nolint:nilnil // nothing has numbers
 	case len(all) == 0:
-		if c := l.beside(func(c *recall.Conversation) bool { return recall.Key(c.Own.Journal.View()) == key }); c != nil {
+		if c := recall.First(l.Beside(), func(c *recall.Conversation) bool { return recall.Key(c.Own.Journal.View()) == key }); c != nil {
 			return c.Own, nil
 		}
 		return nil, fmt.Errorf("no conversation has the contents %+q: of is what the first line of the contents says", key)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"github.com/condensehq/condense/internal/live/lineage"
 	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/size"
 )
 
@@ -178,7 +180,7 @@ type About struct {
 	Refused   *Failing       `json:"refused,omitempty"`  // requests that the vendor did not answer; nil if it has answered the last one
 	Parts     map[string]int `json:"parts,omitempty"`    // of Tokens: see [lineage.State.Parts]
 	Missing   []int          `json:"missing,omitempty"`  // indices of the protected texts that occur nowhere
-	Words     Words          `json:"words,omitempty"`    // of the client's messages, up to the one with the rolling hash UpTo
+	Shreds    Shreds         `json:"shreds,omitempty"`   // of the client's messages, up to the one with the rolling hash UpTo
 	UpTo      wire.Hash      `json:"up_to,omitzero"`
 	Input     float64        `json:"input,omitempty"` // US dollars per token: sent, cache write, cache read; 0: not known
 	Write     float64        `json:"write,omitempty"`
@@ -186,33 +188,53 @@ type About struct {
 	Saved     float64        `json:"saved,omitempty"` // US dollars by all answers; negative if it has cost more
 }
 
-// Words are a set of the parts of words: one that it lacks is in none of the texts, one that it has may be. An empty set has all.
-type Words []byte
+// Shreds are a set of parts of texts, by their hashes only: a part that it lacks is in none of the texts, one that it has may be. An empty
+// set has all.
+type Shreds []byte
 
-// each calls f with the place of each part of a text.
-func (w Words) each(text []byte, f func(at uint32, bit byte)) {
-	const long, prime = 4, 2654435761
-	part, n := uint32(0), 0
+// each calls f with the place of each part of a text: three bytes in a row, four of a word, because most threes are in every long
+// conversation, and six from a character that is not ASCII on. No part goes over the end of a line: messages are divided there.
+func (s Shreds) each(text []byte, f func(at uint64, bit byte)) {
+	const prime = 0x9e3779b97f4a7c15
+	var last uint64 // bytes
+	run, word := 0, 0
+	part := func(size int) {
+		at := (last&(1<<(8*size)-1) | uint64(size)<<56) * prime >> 32 % uint64(8*len(s))
+		f(at/8, 1<<(at%8))
+	}
 	for _, c := range text {
+		last, run, word = last<<8|uint64(c), run+1, word+1
 		if letter := c | ' '; (c < '0' || c > '9') && (letter < 'a' || letter > 'z') {
-			n = 0
-			continue
+			word = 0
 		}
-		if part, n = part<<8|uint32(c), n+1; n >= long {
-			at := part * prime >> 7 % uint32(8*len(w))
-			f(at/8, 1<<(at%8))
+		if c < ' ' {
+			run = 0
+		}
+		if run >= 3 {
+			part(3)
+		}
+		if word >= 4 {
+			part(4)
+		}
+		if run >= 6 && last>>40&0xc0 == 0xc0 {
+			part(6)
 		}
 	}
 }
 
-// Add adds the words of a text, or of its JSON.
-func (w Words) Add(text []byte) { w.each(text, func(at uint32, bit byte) { w[at] |= bit }) }
+// Add adds the parts of a message, as its JSON is and as it reads.
+func (s Shreds) Add(raw []byte) {
+	set := func(at uint64, bit byte) { s[at] |= bit }
+	if s.each(raw, set); bytes.IndexByte(raw, '\\') >= 0 {
+		s.each([]byte(rawjson.Unquote(raw)), set)
+	}
+}
 
 // MayHave reports whether a text may be part of those that were added.
-func (w Words) MayHave(text string) bool {
+func (s Shreds) MayHave(text string) bool {
 	has := true
-	if len(w) > 0 {
-		w.each([]byte(text), func(at uint32, bit byte) { has = has && w[at]&bit != 0 })
+	if len(s) > 0 {
+		s.each([]byte(text), func(at uint64, bit byte) { has = has && s[at]&bit != 0 })
 	}
 	return has
 }

@@ -27,17 +27,10 @@ func handoffCommand(a *cli.App) *cobra.Command {
 					return cli.Usage(cmd, "--%s: no agent %q%s; there are %s", x.flag, x.name, suggest.DidYouMean(x.name, x.names), known)
 				}
 			}
-			switch {
-			case from == to:
+			if from == to {
 				return cli.Usage(cmd, "condense resume %s goes on with a session in the same agent", from)
-			case len(args) > 1:
-				return cli.Usage(cmd, "want one ID; got %d", len(args))
-			case len(args) == 1:
-				if err := agentOf(from).CheckID(args[0]); err != nil {
-					return cli.Usage(cmd, "%w", err)
-				}
 			}
-			return nil
+			return checkID(cmd, from, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, from, to, args, false) },
 	}

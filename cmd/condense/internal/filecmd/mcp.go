@@ -114,19 +114,17 @@ func (f *followed) state(ctx context.Context) (*mcpserver.State, error) {
 }
 
 func (f *followed) read(ctx context.Context, info fs.FileInfo) error {
-	d, err := readOriginals(ctx, &f.app, f.path, f.format)
-	if err != nil {
+	r := recalling{near: true}
+	if err := r.read(ctx, &f.app, f.path, f.format); err != nil {
 		return err
 	}
-	r := recalling{near: true}
-	r.open(f.path, d)
 	if err := r.readParts(); err != nil {
 		return err
 	}
 	f.info = info
 	f.last = &mcpserver.State{
-		Conversation: r.conversation, Name: filepath.Base(f.path), Format: d.Format, Changed: info.ModTime(),
-		Records: cli.RecordCondensations[d.Format] || d.Format == formatOriginals,
+		Conversation: r.conversation, Name: filepath.Base(f.path), Format: r.format, Changed: info.ModTime(),
+		Records: cli.RecordCondensations[r.format] || r.format == formatOriginals,
 	}
 	return nil
 }

@@ -117,7 +117,17 @@ func (s *agentSession) state(ctx context.Context) (*mcpserver.State, error) {
 				return nil, err
 			}
 		}
+		if has := func(c *recall.Conversation) bool { return c.Named(ref) != nil }; !has(other) {
+			other = cmp.Or(recall.First(sessions.Wholes, has), other) // of a copy in a store, or that was forked
+		}
 		return other.Named(ref), nil
+	}
+	st.Numbers = func(_ context.Context, key string) (*recall.Source, error) {
+		has := func(c *recall.Conversation) bool { return recall.Key(c.Own.Journal.View()) == key }
+		if key == "" || has(st.Conversation) {
+			return st.Conversation.Own, nil
+		}
+		return cmp.Or(recall.First(sessions.Wholes, has), st.Conversation).Own, nil
 	}
 	return st, nil
 }

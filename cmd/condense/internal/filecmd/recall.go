@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
+	"github.com/condensehq/condense/cmd/condense/internal/sessions"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/plain"
@@ -37,11 +38,9 @@ func recallCommand(a *cli.App) *cobra.Command {
 			case !all && len(args) == 1:
 				return cli.Usage(cmd, "nothing to recall; name a number, a handle, a message or a --file, or list what is hidden with --hidden")
 			}
-			d, err := readOriginals(cmd.Context(), a, args[0], format)
-			if err != nil {
+			if err := r.read(cmd.Context(), a, args[0], format); err != nil {
 				return err
 			}
-			r.open(args[0], d)
 			found, err := r.pieces(args[1:], lost)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
@@ -82,12 +81,10 @@ func completeHandles(ctx context.Context, a *cli.App, path, format string) []str
 	if path == "-" {
 		return nil
 	}
-	d, err := readOriginals(ctx, &quiet, path, format)
-	if err != nil {
+	var r recalling
+	if r.read(ctx, &quiet, path, format) != nil {
 		return nil
 	}
-	var r recalling
-	r.open(path, d)
 	pieces, err := r.lost()
 	if err != nil {
 		return nil
@@ -100,8 +97,9 @@ func completeHandles(ctx context.Context, a *cli.App, path, format string) []str
 	return handles
 }
 
-// readOriginals reads a transcript or a file of originals.
-func readOriginals(ctx context.Context, a *cli.App, path, format string) (*transcript.Document, error) {
+// read reads a transcript, a file of originals, or the whole conversation of the copy with an ID in an agent's store.
+func (r *recalling) read(ctx context.Context, a *cli.App, path, format string) error {
+	path = sessions.Named(path)
 	opts := a.ReadOptions(path, format)
 	d, err := cli.Input(ctx, a, path, func(r io.Reader) (*transcript.Document, error) {
 		data, err := transcript.ReadAll(r, opts.MaxBytes)
@@ -118,14 +116,19 @@ func readOriginals(ctx context.Context, a *cli.App, path, format string) (*trans
 		return d, nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.Warn(opts.Name, d.Warnings)
 	w, err := wholeOf(path, d.Journal)
-	if err == nil && w.ids != nil {
-		d.Journal, d.Format = w.journal, "condense"
+	if err != nil {
+		return err
 	}
-	return d, err
+	if r.path, r.format = path, d.Format; w.ids != nil {
+		r.format = "condense"
+	}
+	r.conversation = recall.New(w.journal)
+	r.conversation.Own.Hidden = d.Format == formatOriginals
+	return nil
 }
 
 // formatOriginals is the format of documents made from files of originals.

@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/recall"
-	"github.com/condensehq/condense/transcript"
 )
 
 // A recalling is a search of a conversation and its files of originals.
@@ -26,12 +25,6 @@ type recalling struct {
 	path, format string
 	conversation *recall.Conversation
 	parts        bool // whether the files of originals were read
-}
-
-func (r *recalling) open(path string, d *transcript.Document) {
-	r.path, r.format = path, d.Format
-	r.conversation = recall.New(d.Journal)
-	r.conversation.Own.Hidden = d.Format == formatOriginals
 }
 
 var partForm = plain.Pattern(`^part-[0-9]+(\.jsonl)?$`)

@@ -36,14 +36,8 @@ func resumeCommand(a *cli.App) *cobra.Command {
 				return cli.Usage(cmd, "no agent; name one of %s", strings.Join(names, ", "))
 			case !slices.Contains(names, args[0]):
 				return cli.Usage(cmd, "sessions of %q cannot be resumed; there are %s%s", args[0], strings.Join(names, ", "), suggest.DidYouMean(args[0], names))
-			case len(args) > 2:
-				return cli.Usage(cmd, "want one ID; got %d", len(args)-1)
-			case len(args) == 2:
-				if err := agentOf(args[0]).CheckID(args[1]); err != nil {
-					return cli.Usage(cmd, "%w", err)
-				}
 			}
-			return nil
+			return checkID(cmd, args[0], args[1:])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return r.start(cmd, args[0], args[0], args[1:], show) },
 	}
@@ -86,6 +80,19 @@ func (r *resumption) start(cmd *cobra.Command, from, to string, id []string, sho
 	return r.do(cmd, agentOf(to), show, r.quiet)
 }
 
+// checkID checks the arguments that may name a session of an agent.
+func checkID(cmd *cobra.Command, agent string, ids []string) error {
+	if len(ids) > 1 {
+		return cli.Usage(cmd, "want one ID; got %d", len(ids))
+	}
+	for _, id := range ids {
+		if err := agentOf(agent).CheckID(id); err != nil {
+			return cli.Usage(cmd, "%w", err)
+		}
+	}
+	return nil
+}
+
 // agentNames returns the agents whose sessions are found; made are those for which sessions are made too.
 func agentNames(made bool) (names []string) {
 	return plain.Each(plain.Only(sessions.Agents(), func(agent *sessions.Agent) bool { return !made || !agent.ReadOnly }),
@@ -123,7 +130,7 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	if err != nil {
 		return err
 	}
-	w, err := wholeOf(s.Path, d.Journal)
+	w, err := wholeOf(s.Beside, d.Journal)
 	if err != nil {
 		return err
 	}
@@ -136,28 +143,24 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 		return err
 	}
 	defer h.Close()
-	copied, err := s.Copy(time.Now())
-	if err != nil {
-		return err
-	}
 	turn, request, vendor := r.selection.turn(d)
 	turn.Instructions, turn.Estimate, turn.Trigger = r.turn.Instructions, !quiet, r.turn.Trigger
 	turn.Dir, _ = workingDir(s.Dir) // it may be gone
-	turn.NoRecall, turn.Numbers = !to.InFiles(), w.numbers(d.Journal.View())
-	c := condense.ResumeConversation(d.Journal)
+	turn.Numbers = w.numbers(d.Journal.View())
+	made, err := s.Copy(time.Now())
 	if other {
 		turn.Window, turn.MaxOutput, vendor = 0, 0, nil // the other agent's model counts its own tokens
-		if turn.Dir, err = filepath.Abs(turn.Dir); err != nil {
-			return err
+		if turn.Dir, err = filepath.Abs(turn.Dir); err == nil {
+			made, err = to.New(turn.Dir, time.Now())
 		}
-		if turn.NoRecall && w.ids != nil {
-			turn.Trigger = core.TriggerManual // the numbers of the view lead nowhere there
-		}
-	} else {
-		c.KeepOriginals(originalsDir(copied.Path))
 	}
+	if err != nil {
+		return err
+	}
+	c := condense.ResumeConversation(d.Journal)
+	c.KeepOriginals(originalsDir(made.Path))
 	if show {
-		return r.show(cmd, h, c, turn, request, vendor, copied)
+		return r.show(cmd, h, c, turn, request, vendor, made)
 	}
 	report, err := manage(waiting.listen(cmd.Context()), h, c, turn, vendor, !quiet)
 	if report != nil && !quiet {
@@ -169,12 +172,12 @@ func (r *resumption) do(cmd *cobra.Command, to *sessions.Agent, show, quiet bool
 	case !other && !report.Acted:
 		return r.unchanged(report.Decision)
 	}
-	return r.write(cmd.Context(), d, w, to, copied, turn.Dir, quiet)
+	return r.write(cmd.Context(), d, w, made, quiet)
 }
 
 // show prints the planned changes.
 func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conversation, turn condense.Turn, request string, vendor *vendorCount,
-	copied *sessions.Copy,
+	copied *sessions.Session,
 ) error {
 	l := checkListing{File: r.session.Where(), Request: request, Vendor: vendor, Reads: r.readers}
 	if err := l.check(cmd.Context(), h, c, turn); err != nil {
@@ -188,13 +191,13 @@ func (r *resumption) show(cmd *cobra.Command, h *condense.Host, c *condense.Conv
 		return r.unchanged(l.Reason)
 	}
 	term.Printf(r.Stderr, "a condensed copy would be written, with a new ID, as in\n  %s\nand the command to go on would be, with that ID,\n", copied.Where())
-	term.Printf(r.Stderr, "  %s\n", r.command(copied.ID))
+	term.Printf(r.Stderr, "  %s\n", commandOf(copied))
 	return nil
 }
 
 // unchanged prints the command for the session itself.
 func (r *resumption) unchanged(why policy.Reason) error {
-	term.Printf(r.Stdout, "%s\n", r.command(r.session.ID))
+	term.Printf(r.Stdout, "%s\n", commandOf(r.session))
 	text := "nothing was condensed; --force condenses a copy that is not due"
 	switch {
 	case why == policy.ReasonNothingNew:
@@ -205,53 +208,53 @@ func (r *resumption) unchanged(why policy.Reason) error {
 	return cli.NothingError(fmt.Sprintf("session %s goes on as it is: %s", r.session.ID, text))
 }
 
-// write writes the new session and, beside it, the whole that its view promises, and prints the command to go on.
-func (r *resumption) write(ctx context.Context, d *transcript.Document, w *whole, to *sessions.Agent, copied *sessions.Copy, dir string, quiet bool) error {
-	s := r.session
+// write writes the new session and, before it, the whole that its view promises, and prints the command to go on.
+func (r *resumption) write(ctx context.Context, d *transcript.Document, w *whole, made *sessions.Session, quiet bool) error {
+	s, to, named := r.session, made.Agent, made.Path
 	var b bytes.Buffer
 	warnings, err := d.Write(&b, to.Format)
 	if err != nil {
 		return err
 	}
-	done := fmt.Sprintf("session %s is as it was; its copy is %s", s.ID, copied.Where())
-	id, path := copied.ID, copied.Path
+	promised := w.ids != nil || len(d.Journal.Condensations()) > 0
+	if promised {
+		if err := w.keep(d.Journal, made.Path); err != nil {
+			return fmt.Errorf("keep the conversation beside %s: %w", made.Path, err)
+		}
+	}
+	done := fmt.Sprintf("session %s is as it was; its copy is %s", s.ID, made.Where())
 	if to == s.Agent {
-		r.Warn(copied.Where(), warnings)
-		err = copied.Write(ctx, b.Bytes())
+		r.Warn(made.Where(), warnings)
+		err = s.Write(ctx, made, b.Bytes())
 	} else {
 		warnings = slices.DeleteFunc(warnings, func(w transcript.Warning) bool { // Adopt writes the folder
 			return quiet || strings.Contains(w.Text, "the directory of the session is not known")
 		})
 		r.Warn("left out for "+to.Title, warnings)
-		if r.session, err = to.Adopt(ctx, dir, b.Bytes(), time.Now()); err == nil {
-			id, path = r.session.ID, r.session.Path
-			done = fmt.Sprintf("session %s of %s is as it was; %s goes on with %s", s.ID, s.Agent.Title, to.Title, r.session.Where())
-		}
+		err = made.Adopt(ctx, b.Bytes())
+		done = fmt.Sprintf("session %s of %s is as it was; %s goes on with %s", s.ID, s.Agent.Title, to.Title, made.Where())
 	}
 	if err != nil {
-		return fmt.Errorf("write the session for %s: %w", to.Title, err)
+		return errors.Join(fmt.Errorf("write the session for %s: %w", to.Title, err), os.RemoveAll(originalsDir(made.Path)))
 	}
-	promised := to.InFiles() && (w.ids != nil || len(d.Journal.Condensations()) > 0)
-	if promised {
-		if err := w.keep(d.Journal, path); err != nil {
-			return errors.Join(fmt.Errorf("keep the conversation beside %s: %w", path, err), os.Remove(path)) // its numbers would lead nowhere
-		}
+	if !to.InFiles() {
+		named = made.ID
 	}
 	term.Printf(r.Stderr, "%s\n", done)
 	if promised && !quiet {
-		term.Printf(r.Stderr, "its numbers: condense recall %s m12; %s itself recalls under condense wrap, or by the MCP server: condense mcp --agent %s\n", path, to.Title, to.Name)
+		term.Printf(r.Stderr, "its numbers: condense recall %s m12; %s itself recalls under condense wrap, or by the MCP server: condense mcp --agent %s\n", named, to.Title, to.Name)
 	}
-	term.Printf(r.Stdout, "%s\n", r.command(id))
+	term.Printf(r.Stdout, "%s\n", commandOf(made))
 	return nil
 }
 
-// command returns the command to go on with a session, from here.
-func (r *resumption) command(id string) string {
-	command := r.session.Command(id)
+// commandOf returns the command to go on with a session, from here.
+func commandOf(s *sessions.Session) string {
+	command := s.Command()
 	here, err := os.Stat(".")
-	there, missing := os.Stat(r.session.Dir)
-	if r.session.Dir != "" && err == nil && missing == nil && !os.SameFile(here, there) {
-		command = "cd '" + strings.ReplaceAll(r.session.Dir, "'", `'\''`) + "' && " + command
+	there, missing := os.Stat(s.Dir)
+	if s.Dir != "" && err == nil && missing == nil && !os.SameFile(here, there) {
+		command = "cd '" + strings.ReplaceAll(s.Dir, "'", `'\''`) + "' && " + command
 	}
 	return command
 }

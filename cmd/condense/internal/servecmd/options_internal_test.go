@@ -16,7 +16,7 @@ import (
 // whatever agent; one with tokens or tenants has none.
 func TestOptionsBeside(t *testing.T) {
 	home := t.TempDir()
-	for _, name := range []string{"HOME", "USERPROFILE", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"} {
+	for _, name := range []string{"HOME", "USERPROFILE", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR", "XDG_STATE_HOME"} {
 		t.Setenv(name, home)
 	}
 	whole := history.New()
@@ -28,7 +28,10 @@ func TestOptionsBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(home, "projects", "-here", "603ee3d6-0f03-43ce-9b9e-162ca36a6a57.jsonl")
-	for path, data := range map[string]string{copied: "{}\n", filepath.Join(copied+".history", "whole.jsonl"): b.String()} {
+	for path, data := range map[string]string{
+		copied: "{}\n", filepath.Join(copied+".history", "whole.jsonl"): b.String(),
+		filepath.Join(home, "condense", "copies", "opencode", "ses_277daa810ffe.history", "whole.jsonl"): b.String(),
+	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +44,7 @@ func TestOptionsBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for settings, want := range map[string]int{
-		"{}": 1, "{token_file: " + tokens + "}": 0, "{tenants: {a: {}}}": 0,
+		"{}": 2, "{token_file: " + tokens + "}": 0, "{tenants: {a: {}}}": 0,
 	} {
 		file := filepath.Join(home, "condense.yaml")
 		if err := os.WriteFile(file, []byte("serve: "+settings+"\n"), 0o600); err != nil {

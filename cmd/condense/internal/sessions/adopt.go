@@ -90,39 +90,41 @@ func placed(raw []byte, name, text string) []byte {
 	return raw
 }
 
-// Adopt writes a session that another agent recorded, for this agent to go on with in a folder. Data is the session in
-// this agent's format. Sealed items of other vendors, thinking and encrypted reasoning, are left out.
-func (a *Agent) Adopt(ctx context.Context, dir string, data []byte, now time.Time) (*Session, error) {
+// New returns a session, not yet written, in which this agent is to go on with one of another agent in a folder.
+func (a *Agent) New(dir string, now time.Time) (*Session, error) {
+	like := &Session{Agent: a, Dir: dir}
 	if a.store != nil {
-		id := newSessionID(now)
-		return &Session{Agent: a, ID: id, Dir: dir}, a.store.adopt(ctx, dir, id, data)
+		return like.Copy(now)
 	}
 	as, ok := newcomers[a]
 	if !ok {
 		return nil, errors.New(a.Title + " takes no sessions of other agents")
 	}
-	version, err := a.version()
-	if err != nil {
-		return nil, err
-	}
-	id := version.String()
 	all, folder, err := a.list()
 	if folder == "" {
 		return nil, err
 	}
-	like := &Session{Agent: a, ID: id, Dir: dir, Path: filepath.Join(folder, filepath.FromSlash(as.folder(dir)), "new.jsonl")}
+	like.Path = filepath.Join(folder, filepath.FromSlash(as.folder(dir)), "new.jsonl")
 	for _, s := range all { // the agent may have named the folder in another way
 		if a != codex && s.read() == nil && s.Dir == dir {
-			like.Path = filepath.Join(filepath.Dir(s.Path), "new.jsonl")
+			like.Path = s.Path
 			break
 		}
 	}
-	like.Path = filepath.Clean(a.path(like, id, now))
+	return like.Copy(now)
+}
+
+// Adopt writes a new session. Data is one that another agent recorded, in the format of this one. Sealed items of other vendors, thinking
+// and encrypted reasoning, are left out.
+func (s *Session) Adopt(ctx context.Context, data []byte) error {
+	if s.Agent.store != nil {
+		return s.Agent.store.adopt(ctx, s.Dir, s.ID, data)
+	}
 	var lines [][]byte
 	for i, line := range bytes.Split(bytes.TrimRight(data, "\r\n"), []byte("\n")) {
-		if line = as.line(line, i, id, dir); line != nil {
+		if line = newcomers[s.Agent].line(line, i, s.ID, s.Dir); line != nil {
 			lines = append(lines, line)
 		}
 	}
-	return like, create(like.Path, a.adapt(lines, nil, id, id))
+	return create(s.Path, s.Agent.adapt(lines, nil, s.ID, s.ID))
 }

@@ -3,7 +3,6 @@ package sessions
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ type Agent struct {
 	// inside says that the ID is in the file and not in its name, and that describe takes the beginning of the file.
 	inside bool
 	// store is where the sessions are if they are not in files; then nothing above is set.
-	store store
+	store *opencodeStore
 	id    func() *regexp.Regexp // form of its IDs; nil for UUIDs
 	// adapt converts changed lines of one session to lines of another. Original are the lines before the change.
 	adapt   func(lines, original [][]byte, from, to string) [][]byte
@@ -46,16 +45,6 @@ func Agents() []*Agent { return []*Agent{claude, codex, copilot, gemini, opencod
 
 // InFiles reports whether the agent's sessions are files that can be read while it writes them.
 func (a *Agent) InFiles() bool { return a.store == nil }
-
-// A store is a program that keeps sessions in a way of its own, and writes and reads them as files.
-type store interface {
-	// export writes the session into a file.
-	export(ctx context.Context, id, path string) error
-	// newest returns the ID of the session of a folder that was written to last; empty if there is none.
-	newest(ctx context.Context, dir string) (string, error)
-	// adopt copies the session with an ID, whose file is data, to another ID.
-	adopt(ctx context.Context, dir, to string, data []byte) error
-}
 
 // Claude Code looks for a session in the folder of the project, by the name of its file. Its lines have the ID.
 var claude = &Agent{

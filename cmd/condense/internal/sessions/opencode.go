@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,26 +22,21 @@ import (
 // OpenCode keeps sessions in a database. Its commands export and import them.
 var opencode = &Agent{
 	Name: "opencode", Title: "OpenCode", resume: "opencode --session ", Format: "opencode",
-	id: plain.Pattern(`^ses_[0-9A-Za-z]{8,64}$`), store: opencodeStore{}, inside: true,
+	id: plain.Pattern(`^ses_[0-9A-Za-z]{8,64}$`), store: &opencodeStore{}, inside: true,
 	describe: func(head []byte, s *Session) {
 		s.Dir = rawjson.Text(rawjson.Field(rawjson.Field(head, "info"), "directory"))
 	},
 }
 
+// An opencodeStore reads and writes sessions by the program OpenCode.
 type opencodeStore struct{}
 
-// command runs OpenCode in a folder, with its standard output in out.
-func (opencodeStore) command(ctx context.Context, dir string, out any, args ...string) error {
+// command runs OpenCode in a folder, with its standard output in out: a long one in a file, because it ends before that has gone through
+// a pipe.
+func (*opencodeStore) command(ctx context.Context, dir string, out io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "opencode", args...) //nolint:gosec // fixed commands, an ID that was checked, and paths of ours
-	cmd.Dir = dir
 	var said bytes.Buffer
-	cmd.Stderr = &said
-	switch out := out.(type) {
-	case *os.File: // not a pipe: OpenCode ends before a long output has gone through one
-		cmd.Stdout = out
-	case *bytes.Buffer:
-		cmd.Stdout = out
-	}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, &said
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
 			return errors.New("there is no command opencode in PATH; sessions of OpenCode are read and written by it")
@@ -50,7 +46,8 @@ func (opencodeStore) command(ctx context.Context, dir string, out any, args ...s
 	return nil
 }
 
-func (o opencodeStore) export(ctx context.Context, id, path string) error {
+// export writes a session into a new file.
+func (o *opencodeStore) export(ctx context.Context, id, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -59,7 +56,8 @@ func (o opencodeStore) export(ctx context.Context, id, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-func (o opencodeStore) newest(ctx context.Context, dir string) (string, error) {
+// newest returns the ID of the session of a folder that was written to last; empty if there is none.
+func (o *opencodeStore) newest(ctx context.Context, dir string) (string, error) {
 	var out bytes.Buffer
 	if err := o.command(ctx, dir, &out, "session", "list", "--format", "json"); err != nil {
 		return "", err
@@ -83,7 +81,8 @@ func (o opencodeStore) newest(ctx context.Context, dir string) (string, error) {
 	return newest, nil
 }
 
-func (o opencodeStore) adopt(ctx context.Context, dir, to string, data []byte) error {
+// adopt copies the session that is data to another ID.
+func (o *opencodeStore) adopt(ctx context.Context, dir, to string, data []byte) error {
 	temp, err := os.MkdirTemp("", "condense-")
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 
 	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/disk"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -35,8 +36,11 @@ type Session struct {
 	Agent *Agent
 	ID    string
 	Path  string
-	Dir   string // the folder that the agent was started in; empty if it is not recorded
-	Exec  bool   // the agent ran without a terminal, by its command for scripts
+	// Beside is the path that its whole conversation and originals are kept beside: Path, or a name in the folder of the program for
+	// state if the agent keeps its sessions in a store.
+	Beside string
+	Dir    string // the folder that the agent was started in; empty if it is not recorded
+	Exec   bool   // the agent ran without a terminal, by its command for scripts
 
 	Modified time.Time
 
@@ -116,9 +120,8 @@ func (a *Agent) exported(ctx context.Context, id string) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{Agent: a, ID: id, Path: filepath.Join(temp, id+".json"), temp: temp}
-	err = a.store.export(ctx, id, s.Path)
-	if err == nil {
-		err = s.read()
+	if s.Beside, err = a.kept(id); err == nil {
+		err = cmp.Or(a.store.export(ctx, id, s.Path), s.read())
 	}
 	if err != nil {
 		s.Close()
@@ -137,33 +140,60 @@ func (s *Session) Close() {
 // All returns the sessions that the agent has in files, with their descriptions, in no order; none for an agent with a
 // store.
 func (a *Agent) All() ([]*Session, error) {
-	if a.store != nil {
-		return nil, nil
-	}
 	all, _, err := a.list()
 	return slices.DeleteFunc(all, func(s *Session) bool { return s.read() != nil }), err
 }
 
 // Recent returns the sessions in files without their descriptions, the newest first, and their folder.
 func (a *Agent) Recent() (all []*Session, folder string, err error) {
-	if a.store != nil {
-		return nil, "", nil
-	}
 	all, folder, err = a.list()
 	slices.SortStableFunc(all, func(x, y *Session) int { return y.Modified.Compare(x.Modified) })
 	return all, folder, err
 }
 
-// Whole returns the file beside a session that has the whole conversation, if the session's own begins with a condensed view.
+// Whole returns the file that has the whole conversation of a session, if the session's own begins with a condensed view. Path is the
+// session's Beside.
 func Whole(path string) string { return filepath.Join(path+".history", "whole.jsonl") }
+
+// copies is the folder in the program's for state with the whole conversations of agents that have a store.
+const copies = "copies"
+
+// kept returns the path that the whole conversation of a session in the agent's store is beside.
+func (a *Agent) kept(id string) (string, error) {
+	dir, err := disk.StateDir()
+	return filepath.Join(dir, copies, a.Name, id), cmp.Or(a.CheckID(id), err)
+}
+
+// Named returns the file of the whole conversation of a copy that is named by its ID, in an agent's store; any other name unchanged.
+func Named(name string) string {
+	if path, err := opencode.kept(name); err == nil {
+		if _, err := os.Lstat(Whole(path)); err == nil {
+			return Whole(path)
+		}
+	}
+	return name
+}
+
+// wholes returns where whole conversations of the agent's sessions may be, the latest first.
+func (a *Agent) wholes() []string {
+	if a.store == nil {
+		all, _, _ := a.Recent()
+		return plain.Each(all, func(s *Session) string { return Whole(s.Path) })
+	}
+	dir, err := disk.StateDir()
+	if err != nil {
+		return nil
+	}
+	found, _ := filepath.Glob(Whole(filepath.Join(disk.Pattern(dir), copies, a.Name, "*"))) // the pattern is ours; later IDs sort first
+	return found
+}
 
 // Wholes yields the conversations beside the sessions of all agents, of each the latest first. One that cannot be read is left out.
 func Wholes() iter.Seq[*history.Journal] {
 	return func(yield func(*history.Journal) bool) {
 		for _, a := range Agents() {
-			all, _, _ := a.Recent()
-			for _, s := range all {
-				data, err := os.ReadFile(Whole(s.Path))
+			for _, path := range a.wholes() {
+				data, err := os.ReadFile(path)
 				if err != nil {
 					continue
 				}
@@ -178,7 +208,7 @@ func Wholes() iter.Seq[*history.Journal] {
 // list returns the sessions in files, described only if that is how they are recognized, and their folder. The error may be about
 // a folder among others.
 func (a *Agent) list() (all []*Session, folder string, err error) {
-	if folder, err = a.folder(); err != nil {
+	if folder, err = a.folder(); a.store != nil || err != nil {
 		return nil, "", err
 	}
 	_, pattern, _ := strings.Cut(a.files, "/")
@@ -189,6 +219,7 @@ func (a *Agent) list() (all []*Session, folder string, err error) {
 	}
 	for _, path := range paths {
 		s := &Session{Agent: a, Path: filepath.Join(folder, filepath.FromSlash(path))}
+		s.Beside = s.Path
 		name := strings.TrimSuffix(filepath.Base(s.Path), ".jsonl")
 		s.ID = name[max(0, len(name)-len(uuid.Nil.String())):]
 		info, err := os.Lstat(s.Path)
@@ -241,7 +272,11 @@ func (s *Session) read() error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, head))
+	return s.describe(f)
+}
+
+func (s *Session) describe(file io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(file, head))
 	if s.Agent.inside {
 		s.Agent.describe(data, s)
 		return err
@@ -257,55 +292,60 @@ func (s *Session) read() error {
 	return err
 }
 
-// Command returns the command with which the agent goes on with a session of this ID.
-func (s *Session) Command(id string) string {
-	if s.Agent == codex && s.Exec {
-		return "codex exec resume " + id
+// Folder returns the folder that a session in JSON lines names as the agent's; empty if it names none. Format is the transcript format.
+func Folder(format string, session io.Reader) string {
+	for _, a := range Agents() {
+		if a.Format == format && !a.inside {
+			s := &Session{Agent: a}
+			_ = s.describe(session) // what could be read has it or not
+			return s.Dir
+		}
 	}
-	return s.Agent.resume + id
+	return ""
+}
+
+// Command returns the command with which the agent goes on with the session.
+func (s *Session) Command() string {
+	if s.Agent == codex && s.Exec {
+		return "codex exec resume " + s.ID
+	}
+	return s.Agent.resume + s.ID
 }
 
 // Where returns where the session is, for people.
-func (s *Session) Where() string { return s.Agent.where(s.ID, s.Path) }
-
-func (a *Agent) where(id, path string) string {
-	if a.store != nil {
-		return a.Title + " session " + id
+func (s *Session) Where() string {
+	if s.Agent.store != nil {
+		return s.Agent.Title + " session " + s.ID
 	}
-	return path
+	return s.Path
 }
 
-// A Copy is a new session of the agent, not yet written.
-type Copy struct {
-	Of       *Session
-	ID, Path string
-}
-
-// Copy returns a copy of s with a new ID, for a file where the agent looks for it.
-func (s *Session) Copy(now time.Time) (*Copy, error) {
+// Copy returns a new session of the agent, not yet written, in the folder of s and for a file where the agent looks for it.
+func (s *Session) Copy(now time.Time) (*Session, error) {
 	if s.Agent.store != nil {
 		id := newSessionID(now)
-		return &Copy{Of: s, ID: id, Path: filepath.Join(s.temp, id+".json")}, nil
+		path, err := s.Agent.kept(id)
+		return &Session{Agent: s.Agent, ID: id, Path: path, Dir: s.Dir}, err
 	}
 	id, err := s.Agent.version()
 	if err != nil {
 		return nil, err
 	}
-	return &Copy{Of: s, ID: id.String(), Path: s.Agent.path(s, id.String(), now)}, nil
+	return &Session{Agent: s.Agent, ID: id.String(), Path: s.Agent.path(s, id.String(), now), Dir: s.Dir, Exec: s.Exec}, nil
 }
 
-// Write writes the file of the copy, readable by its owner only. Data is the changed file of the session, in the
-// agent's format. Thinking that models refuse after a changed history is left out.
-func (c *Copy) Write(ctx context.Context, data []byte) error {
-	if store := c.Of.Agent.store; store != nil {
-		return store.adopt(ctx, c.Of.Dir, c.ID, data)
+// Write writes the file of a copy, readable by its owner only. Data is the changed file of s, in the agent's format. Thinking that models
+// refuse after a changed history is left out.
+func (s *Session) Write(ctx context.Context, copied *Session, data []byte) error {
+	if store := s.Agent.store; store != nil {
+		return store.adopt(ctx, s.Dir, copied.ID, data)
 	}
 	lines := bytes.Split(bytes.TrimRight(data, "\r\n"), []byte("\n"))
-	before, err := os.ReadFile(c.Of.Path)
+	before, err := os.ReadFile(s.Path)
 	if err != nil {
 		return err
 	}
-	return create(c.Path, c.Of.Agent.adapt(lines, bytes.Split(before, []byte("\n")), c.Of.ID, c.ID))
+	return create(copied.Path, s.Agent.adapt(lines, bytes.Split(before, []byte("\n")), s.ID, copied.ID))
 }
 
 // create writes the lines of a new session, readable by its owner only.
@@ -318,6 +358,3 @@ func create(path string, lines [][]byte) error {
 		return err
 	})
 }
-
-// Where returns where the copy is, for people.
-func (c *Copy) Where() string { return c.Of.Agent.where(c.ID, c.Path) }

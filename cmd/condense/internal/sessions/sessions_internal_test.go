@@ -3,11 +3,15 @@ package sessions
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 )
 
 // What an agent or somebody else wrote leads to no other file, and to no panic.
@@ -54,10 +58,10 @@ func TestCopyIsNew(t *testing.T) {
 	if want := filepath.Join(dir, "2026", "01", "02", "rollout-2026-01-02T03-04-05-"+c.ID+".jsonl"); c.Path != want {
 		t.Errorf("got %s; want %s", c.Path, want)
 	}
-	if err := c.Write(t.Context(), []byte("{}\n")); err != nil {
+	if err := s.Write(t.Context(), c, []byte("{}\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Write(t.Context(), []byte("{\"other\":1}\n")); !os.IsExist(err) {
+	if err := s.Write(t.Context(), c, []byte("{\"other\":1}\n")); !os.IsExist(err) {
 		t.Errorf("got %v; want that the file exists", err)
 	}
 	if data, err := os.ReadFile(c.Path); err != nil || string(data) != "{}\n" {
@@ -184,5 +188,54 @@ func TestReaddressed(t *testing.T) {
 		if opencode.CheckID(bad) == nil {
 			t.Errorf("%q is taken for an ID", bad)
 		}
+	}
+}
+
+// The whole conversations of OpenCode's copies are in the folder for state of this user and no other's, by their ID, which is no path.
+func TestCopiesInAStore(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", state)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var ids []string
+	for i, text := range []string{"older", "newer", "newest"} {
+		copied, err := (&Session{Agent: opencode}).Copy(now.Add(time.Duration(i) * time.Second))
+		if err != nil || !strings.HasPrefix(copied.Path, filepath.Join(state, "condense", "copies", "opencode")) {
+			t.Fatal(copied, err)
+		}
+		j := history.New()
+		if err := j.Append(core.Message{ID: text, Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := errors.Join(history.Encode(&b, j), os.MkdirAll(filepath.Dir(Whole(copied.Path)), 0o700), os.WriteFile(Whole(copied.Path), b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, copied.ID)
+	}
+	all := func() (found string) {
+		for j := range Wholes() {
+			found += j.Messages()[0].ID + " "
+		}
+		return found
+	}
+	if got := all(); got != "newest newer older " {
+		t.Errorf("got %s", got)
+	}
+	if got := Named(ids[0]); got != filepath.Join(state, "condense", "copies", "opencode", ids[0]+".history", "whole.jsonl") {
+		t.Errorf("got %s", got)
+	}
+	inside := filepath.Join(state, "condense", "copies", "opencode", ids[0])
+	for _, name := range []string{"", ".", "..", inside, "../opencode/" + ids[0], ids[0] + "/../" + ids[0], "./" + ids[0], ids[0] + "\n", ids[0][:8], "ses_*", "ses_????????????????"} {
+		if got := Named(name); got != name {
+			t.Errorf("%q: got %s", name, got)
+		}
+		if path, err := opencode.kept(name); err == nil {
+			t.Errorf("%q is at %s", name, path)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if got := Named(ids[0]) + all(); got != ids[0] {
+		t.Errorf("with the folder of somebody else: %s", got)
 	}
 }
