@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/testkit"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 )
@@ -194,6 +195,9 @@ var scratch string
 func TestMain(m *testing.M) {
 	if os.Getenv(envSame) != "" {
 		pluginsdk.Main(sameEdit)
+	}
+	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
+		os.Exit(wasm.Run(os.Args[2:]))
 	}
 	flag.Parse()
 	os.Exit(func() int {
