@@ -28,3 +28,5 @@ go run ./cmd/condense plugin new tidy --lang rust-wasm -o "$work/rust"
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=s ${CARGO:-cargo} build --release --target wasm32-unknown-unknown
 	cp target/wasm32-unknown-unknown/release/condense_tidy.wasm "$tricks-rust.wasm"
 )
+sha256sum plugin-sdk/rust/src/condense.rs plugin-sdk/assemblyscript/assembly/condense.ts \
+	test/pluginexamples/testdata/tricks.rs test/pluginexamples/testdata/tricks.ts >"$tricks.sum"

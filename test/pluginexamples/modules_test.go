@@ -4,10 +4,12 @@ package pluginexamples_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -31,38 +33,40 @@ type moduleLanguage struct {
 	name, template string
 	sdk, source    string // where the SDK and the author's file are in a plugin
 	tricks         string // the author's file of the plugin tricks
-	build          func(dir string) ([]*exec.Cmd, string)
-	lacks          func(t *testing.T) string // what is missing to build; empty for nothing
+	// compiler returns what is missing to build the plugin in a folder, which it may install there; empty for nothing.
+	compiler func(t *testing.T, dir string) string
+	build    []string
+	module   string // which that makes
 }
 
 var moduleLanguages = []moduleLanguage{
 	{
 		name: "rust", template: "rust-wasm", sdk: "src/condense.rs", source: "src/lib.rs", tricks: "testdata/tricks.rs",
-		lacks: func(t *testing.T) string {
+		compiler: func(t *testing.T, _ string) string {
 			t.Helper()
 			out, err := exec.CommandContext(t.Context(), "rustc", "--print", "target-libdir", "--target", "wasm32-unknown-unknown").Output()
-			if libs, none := filepath.Glob(strings.TrimSpace(string(out)) + "/libstd-*"); err != nil || none != nil || len(libs) == 0 {
-				return "rustc and its target wasm32-unknown-unknown"
+			libs, _ := filepath.Glob(strings.TrimSpace(string(out)) + "/libstd-*")
+			if _, missing := exec.LookPath("cargo"); err != nil || len(libs) == 0 || missing != nil {
+				return "cargo and the target wasm32-unknown-unknown"
 			}
 			return ""
 		},
-		build: func(string) ([]*exec.Cmd, string) {
-			cargo := exec.Command("cargo", "build", "--release", "--offline", "--target", "wasm32-unknown-unknown")
-			return []*exec.Cmd{cargo}, "target/wasm32-unknown-unknown/release/condense_my_plugin.wasm"
-		},
+		build:  []string{"cargo", "build", "--release", "--offline", "--target", "wasm32-unknown-unknown"},
+		module: "target/wasm32-unknown-unknown/release/condense_my_plugin.wasm",
 	},
 	{
 		name: "assemblyscript", template: "assemblyscript", sdk: "assembly/condense.ts", source: "assembly/index.ts", tricks: "testdata/tricks.ts",
-		lacks: func(*testing.T) string {
-			if _, err := exec.LookPath("npm"); err != nil {
-				return "npm"
+		compiler: func(t *testing.T, dir string) string {
+			t.Helper()
+			install := exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+			install.Dir = dir
+			if out, err := install.CombinedOutput(); err != nil {
+				return fmt.Sprintf("npm with the package assemblyscript (%v) %s", err, out)
 			}
 			return ""
 		},
-		build: func(string) ([]*exec.Cmd, string) {
-			install := exec.Command("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-			return []*exec.Cmd{install, exec.Command("npm", "run", "build")}, "condense-my-plugin.wasm"
-		},
+		build:  []string{"npm", "run", "build"},
+		module: "condense-my-plugin.wasm",
 	},
 }
 
@@ -105,24 +109,42 @@ func TestModules(t *testing.T) {
 		t.Run(l.name+" built here", func(t *testing.T) {
 			t.Parallel()
 			testkit.Process(t)
-			if missing := l.lacks(t); missing != "" {
-				t.Skipf("not built: %s is not installed", missing)
-			}
 			dir := render(t, filepath.Join(templates, l.template))
 			for to, from := range map[string]string{l.sdk: filepath.Join(sdks, l.name, l.sdk), l.source: l.tricks} {
 				if err := copyAny(filepath.Join(dir, to), from); err != nil {
 					t.Fatal(err)
 				}
 			}
-			commands, module := l.build(dir)
-			for _, c := range commands {
-				c.Dir = dir
-				if out, err := c.CombinedOutput(); err != nil {
-					t.Fatalf("%s: %v\n%s", c, err, out)
-				}
+			if missing := l.compiler(t, dir); missing != "" {
+				t.Skipf("not built: there is no %s", missing)
 			}
-			testModule(t, filepath.Join(dir, module))
+			build := exec.CommandContext(t.Context(), l.build[0], l.build[1:]...)
+			build.Dir = dir
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", build, err, out)
+			}
+			testModule(t, filepath.Join(dir, l.module))
 		})
+	}
+}
+
+// TestModulesAreNew: the committed modules were built from these sources.
+func TestModulesAreNew(t *testing.T) {
+	t.Parallel()
+	record, err := os.ReadFile("testdata/tricks.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range moduleLanguages {
+		for _, file := range []string{path.Join("plugin-sdk", l.name, l.sdk), path.Join("test/pluginexamples", l.tricks)} {
+			source, err := os.ReadFile(filepath.Join(root, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(source), file); !strings.Contains(string(record), line) {
+				t.Errorf("%s was changed: make wasm-fixtures", file)
+			}
+		}
 	}
 }
 
@@ -212,7 +234,7 @@ func TestModulesRemember(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer h.Close() //nolint:errcheck // nothing is written
+			defer h.Close()
 			c := condense.NewConversation()
 			rounds := 0
 			shorten := func(trigger core.Trigger) *condense.Report {

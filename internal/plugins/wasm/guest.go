@@ -175,7 +175,10 @@ func asStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	code := cmp.Or(faultOf(err), codes.Internal)
+	code := codes.Internal
+	if f, ok := errors.AsType[*fault](err); ok {
+		code = f.code
+	}
 	return status.Error(code, strings.ToValidUTF8(err.Error(), "\ufffd"))
 }
 
@@ -220,20 +223,9 @@ func textOf(s *registry.Setting, value json.RawMessage) (text, wrong string) {
 	if len(value) == 0 || string(value) == "null" {
 		return "", ""
 	}
-	is := "number"
-	switch value[0] {
-	case '"':
-		is = "string"
-	case '[':
-		is = "array"
-	case '{':
-		is = "object"
-	case 't', 'f':
-		is = "boolean"
-	default:
-		if _, err := strconv.ParseInt(string(value), 10, 64); err == nil && s.Type == "integer" {
-			is = "integer"
-		}
+	is := cmp.Or(map[byte]string{'"': "string", '[': "array", '{': "object", 't': "boolean", 'f': "boolean"}[value[0]], "number")
+	if _, err := strconv.ParseInt(string(value), 10, 64); err == nil && s.Type == "integer" {
+		is = "integer"
 	}
 	if is == "string" && json.Unmarshal(value, &text) != nil || is != "string" {
 		text = string(value)
@@ -245,12 +237,4 @@ func textOf(s *registry.Setting, value json.RawMessage) (text, wrong string) {
 		wrong = fmt.Sprintf("%q is none of %s", text, strings.Join(s.Enum, ", "))
 	}
 	return text, wrong
-}
-
-// faultOf returns the code of a fault; 0 for other errors.
-func faultOf(err error) (code codes.Code) {
-	if f, ok := errors.AsType[*fault](err); ok {
-		return f.code
-	}
-	return 0
 }
