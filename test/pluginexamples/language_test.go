@@ -49,7 +49,8 @@ type language struct {
 	v1          folder // the same with the SDK as of version 1: it must work for as long as protocol 1 does
 }
 
-// version1 has the SDKs as of version 1, November 2026, with the programs that use them. They never change, so they are packed.
+// version1 has the SDKs as of version 1, November 2026, with the programs that use them; that for Go with the packages that it imports. They
+// never change, so they are packed.
 func version1() fs.FS {
 	r, err := zip.OpenReader("testdata/v1.zip")
 	if err != nil {

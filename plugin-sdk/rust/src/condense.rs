@@ -689,7 +689,7 @@ pub fn check_settings(check: fn(&Call) -> Vec<(&'static str, String)>, data: &[u
     export(b)
 }
 
-fn received(data: &[u8]) -> Call {
+fn received(data: &[u8]) -> Call<'_> {
     std::panic::set_hook(Box::new(|p| fail(13, &p.to_string())));
     match Call::decode(data) {
         Some(call) => call,
