@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/testkit"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
 )
@@ -48,7 +49,8 @@ type language struct {
 	v1          folder // the same with the SDK as of version 1: it must work for as long as protocol 1 does
 }
 
-// version1 has the SDKs as of version 1, November 2026, with the programs that use them. They never change, so they are packed.
+// version1 has the SDKs as of version 1, November 2026, with the programs that use them; that for Go with the packages that it imports. They
+// never change, so they are packed.
 func version1() fs.FS {
 	r, err := zip.OpenReader("testdata/v1.zip")
 	if err != nil {
@@ -194,6 +196,9 @@ var scratch string
 func TestMain(m *testing.M) {
 	if os.Getenv(envSame) != "" {
 		pluginsdk.Main(sameEdit)
+	}
+	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
+		os.Exit(wasm.Run(os.Args[2:]))
 	}
 	flag.Parse()
 	os.Exit(func() int {

@@ -81,19 +81,7 @@ func TestAdditions(t *testing.T) {
 			if got, want := ask(t, p, req), "anthropic/claude 3.5 0.25 condense v1.2.3 hi"; len(got) != 1 || got[0] != want {
 				t.Errorf("got %q, want %s", got, want)
 			}
-			again := request("remember")
-			again.Conversation, again.State = "c1", []byte("was")
-			if got := ask(t, p, again); len(got) != 1 || got[0] != "c1: was" {
-				t.Errorf("got the state %q", got)
-			}
-			if res, err := p.Condense(t.Context(), again); err != nil || string(res.State) != "was\xff" {
-				t.Errorf("left %q, %v", res.State, err)
-			}
-			waits := request("later")
-			waits.MayWait = true
-			if res, err := p.Condense(t.Context(), waits); err != nil || res.Later != "not now, true" || len(res.Messages) != len(waits.Messages) {
-				t.Errorf("got %+v, %v", res, err)
-			}
+			testState(t, p)
 			usage, err := p.EstimateCost(t.Context(), req)
 			if want := (core.Usage{Calls: 1, InputTokens: req.Tokens() - req.Budget.Overhead, USD: 3.5}); err != nil || usage != want {
 				t.Errorf("estimated %+v, %v; want %+v", usage, err, want)
@@ -111,6 +99,24 @@ func TestAdditions(t *testing.T) {
 				t.Errorf("version 1: got %v", err)
 			}
 		})
+	}
+}
+
+// testState checks that a state comes and is left, and that a call may wait.
+func testState(t *testing.T, p *plugin) {
+	t.Helper()
+	again := request("remember")
+	again.Conversation, again.State = "c1", []byte("was")
+	if got := ask(t, p, again); len(got) != 1 || got[0] != "c1: was" {
+		t.Errorf("got the state %q", got)
+	}
+	if res, err := p.Condense(t.Context(), again); err != nil || string(res.State) != "was\xff" {
+		t.Errorf("left %q, %v", res.State, err)
+	}
+	waits := request("later")
+	waits.MayWait = true
+	if res, err := p.Condense(t.Context(), waits); err != nil || res.Later != "not now, true" || len(res.Messages) != len(waits.Messages) {
+		t.Errorf("got %+v, %v", res, err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package supervise_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/plugins/wasm"
+	"github.com/condensehq/condense/internal/wire/caller"
 )
 
 const modules = "../wasm/testdata/"
@@ -145,16 +147,22 @@ func TestModulesThatDoNotStart(t *testing.T) {
 	})
 }
 
-// TestModulesOfOtherLanguages: the templates in Rust and AssemblyScript pass the conformance suite.
+// TestModulesOfOtherLanguages: the templates in Rust and AssemblyScript pass the conformance suite, and so do those of version 1, November
+// 2026, which never change.
 func TestModulesOfOtherLanguages(t *testing.T) {
-	for _, lang := range []string{"rust", "assemblyscript"} {
-		t.Run(lang, func(t *testing.T) {
-			p := newModule(t, modules+"tidy-"+lang+".wasm", `{"recent": 2}`).open(t)
+	for _, name := range []string{"rust", "assemblyscript", "rust-v1", "assemblyscript-v1"} {
+		t.Run(name, func(t *testing.T) {
+			file := modules + "tidy-" + name + ".wasm"
+			p := newModule(t, file, `{"recent": 2}`).open(t)
 			coretest.Run(t, func(*testing.T) core.CondensationProvider { return notClosed{p} })
-			bad := newModule(t, modules+"tidy-"+lang+".wasm", `{"recent": "two", "recnt": 2}`).open(t)
-			err := condenseOnce(t, bad)
+			err := condenseOnce(t, newModule(t, file, `{"recent": "two", "recnt": 2}`).open(t))
 			wantError(t, err, nil, "recent: got a JSON string; want integer")
 			wantError(t, err, nil, "recnt: unknown setting")
+			err = condenseOnce(t, newModule(t, file, `{"recent": -1}`).open(t))
+			wantError(t, err, nil, "must not be negative")
+			if refused := new(caller.SettingsError); errors.As(err, &refused) == strings.HasSuffix(name, "-v1") {
+				t.Errorf("a value that is not allowed: got %v; want it refused with the settings unless the module is of version 1", err)
+			}
 		})
 	}
 }

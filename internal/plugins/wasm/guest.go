@@ -87,7 +87,7 @@ func (g *guest) Configure(ctx context.Context, raw []byte) ([]wire.Problem, erro
 		}
 	}
 	set, problems := flatten(known, given, "")
-	if len(problems) > 0 && !g.module.configures() {
+	if len(problems) > 0 && !g.module.has("configure") {
 		return problems, nil
 	}
 	s := &settings{request: byhand.AppendBytes(nil, 1, raw)}
@@ -106,13 +106,17 @@ func (g *guest) Configure(ctx context.Context, raw []byte) ([]wire.Problem, erro
 	return nil, nil
 }
 
-// ready returns an instance that is configured, or the problems of its settings.
+// ready returns an instance that has its settings, or their problems.
 func (g *guest) ready(ctx context.Context, s *settings) (*instance, []wire.Problem, error) {
 	i, err := g.module.open(ctx, g.out)
-	if err != nil || !g.module.configures() {
+	name, data := "configure", s.request
+	if !g.module.has(name) {
+		name, data = "check_settings", s.values
+	}
+	if err != nil || !g.module.has(name) {
 		return i, nil, err
 	}
-	answer, err := i.invoke(ctx, "configure", len(s.request), s.request)
+	answer, err := i.invoke(ctx, name, len(data), data)
 	var problems []wire.Problem
 	if err == nil {
 		problems, err = wire.ParseProblems(answer)
@@ -121,7 +125,7 @@ func (g *guest) ready(ctx context.Context, s *settings) (*instance, []wire.Probl
 		i.close(ctx)
 	}
 	if err != nil {
-		err = fmt.Errorf("configure: %w", err)
+		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return i, problems, err
 }
@@ -171,7 +175,10 @@ func asStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	code := cmp.Or(faultOf(err), codes.Internal)
+	code := codes.Internal
+	if f, ok := errors.AsType[*fault](err); ok {
+		code = f.code
+	}
 	return status.Error(code, strings.ToValidUTF8(err.Error(), "\ufffd"))
 }
 
@@ -179,14 +186,16 @@ func asStatus(err error) error {
 func flatten(known []registry.Setting, given map[string]json.RawMessage, prefix string) (values [][]byte, problems []wire.Problem) {
 	names := map[string]bool{}
 	for _, s := range known {
-		name, value := prefix+s.Name, json.RawMessage(nil)
-		for _, n := range append([]string{s.Name}, s.Was...) {
-			names[n] = true
-			if value == nil {
-				value = given[n]
+		name, value := prefix+s.Name, given[s.Name]
+		names[s.Name] = true
+		for _, was := range s.Was {
+			if names[was] = true; value == nil {
+				value = given[was]
+			} else if given[was] != nil {
+				problems = append(problems, wire.Problem{Key: prefix + was, Message: "is the former name of " + s.Name + ", which is set as well"})
 			}
 		}
-		if value == nil {
+		if value == nil || string(value) == "null" {
 			value = s.Default
 		}
 		if inner := map[string]json.RawMessage{}; len(s.Fields) > 0 && json.Unmarshal(value, &inner) == nil {
@@ -214,20 +223,9 @@ func textOf(s *registry.Setting, value json.RawMessage) (text, wrong string) {
 	if len(value) == 0 || string(value) == "null" {
 		return "", ""
 	}
-	is := "number"
-	switch value[0] {
-	case '"':
-		is = "string"
-	case '[':
-		is = "array"
-	case '{':
-		is = "object"
-	case 't', 'f':
-		is = "boolean"
-	default:
-		if _, err := strconv.ParseInt(string(value), 10, 64); err == nil && s.Type == "integer" {
-			is = "integer"
-		}
+	is := cmp.Or(map[byte]string{'"': "string", '[': "array", '{': "object", 't': "boolean", 'f': "boolean"}[value[0]], "number")
+	if _, err := strconv.ParseInt(string(value), 10, 64); err == nil && s.Type == "integer" {
+		is = "integer"
 	}
 	if is == "string" && json.Unmarshal(value, &text) != nil || is != "string" {
 		text = string(value)
@@ -235,16 +233,8 @@ func textOf(s *registry.Setting, value json.RawMessage) (text, wrong string) {
 	switch {
 	case is != s.Type:
 		wrong = fmt.Sprintf("got a JSON %s; want %s", is, s.Type)
-	case len(s.Enum) > 0 && !slices.Contains(s.Enum, text):
+	case len(s.Enum) > 0 && text != "" && !slices.Contains(s.Enum, text):
 		wrong = fmt.Sprintf("%q is none of %s", text, strings.Join(s.Enum, ", "))
 	}
 	return text, wrong
-}
-
-// faultOf returns the code of a fault; 0 for other errors.
-func faultOf(err error) (code codes.Code) {
-	if f, ok := errors.AsType[*fault](err); ok {
-		return f.code
-	}
-	return 0
 }

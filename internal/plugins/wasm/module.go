@@ -84,6 +84,7 @@ var exports = []struct {
 	{"alloc", true, signature{[]api.ValueType{i32}, []api.ValueType{i32}}},
 	{"describe", true, signature{nil, []api.ValueType{i64}}},
 	{"configure", false, signature{[]api.ValueType{i32, i32}, []api.ValueType{i64}}},
+	{"check_settings", false, signature{[]api.ValueType{i32, i32}, []api.ValueType{i64}}},
 	{"condense", true, signature{[]api.ValueType{i32, i32}, []api.ValueType{i64}}},
 }
 
@@ -130,8 +131,8 @@ func (m *module) check() error {
 	return errors.Join(errs...)
 }
 
-// configures reports whether the module checks its settings itself.
-func (m *module) configures() bool { return m.compiled.ExportedFunctions()["configure"] != nil }
+// has reports whether the module exports the function.
+func (m *module) has(name string) bool { return m.compiled.ExportedFunctions()[name] != nil }
 
 // firstLine returns an error with the first line of another: the rest is a trace of the machine.
 func firstLine(err error) error {

@@ -29,7 +29,10 @@ export function condense(at: usize, size: usize): u64 {
     return 80 << 20;
   }
   if (what == "answers-outside") return ((<u64>0xfffffff0) << 32) | 100;
-  if (what == "answers-nonsense") return Bytes.of("this is no edit").at | ((<u64>Bytes.of("this is no edit").at) << 32) | 15;
+  if (what == "answers-nonsense") {
+    const nonsense = Bytes.of("this is no edit");
+    return ((<u64>nonsense.at) << 32) | nonsense.size;
+  }
   if (what == "logs-outside") logOutside(0, 0xffffff00, 4096);
   if (what == "logs-for-ever") for (;;) log(0, "flood");
   if (what == "moves-alloc") {
