@@ -113,7 +113,7 @@ func nextMessage(s *Splice, data []byte) ([]byte, bool) {
 }
 
 // readTurn extracts the facts about a message of Anthropic's form.
-func (p *parser) readTurn(_ []member, content []byte) {
+func (p *parser) readTurn(own []member, content []byte) {
 	m := &p.m
 	switch m.Role {
 	case "user", "system":
@@ -127,7 +127,8 @@ func (p *parser) readTurn(_ []member, content []byte) {
 	if len(m.Calls) > 0 && m.Role != "assistant" || len(m.Results) > 0 && m.Role != "user" {
 		p.broken(callRole)
 	}
-	if !rawjson.IsArray(content) && !rawjson.IsString(content) || isBlank(content) || isEmptyArray(content) {
+	tunes := m.Role == "system" && rawjson.IsObject(find(own, "output_config")) // the effort from here on
+	if !rawjson.IsArray(content) && !rawjson.IsString(content) || isBlank(content) || isEmptyArray(content) && !tunes {
 		p.broken(noContent)
 	}
 }
