@@ -13,6 +13,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/job"
 	"github.com/condensehq/condense/internal/live/lineage"
@@ -320,11 +321,11 @@ func (p *plan) describe() {
 // Limits of the search for a folder or a title, and of the length of the result. Sizes are in bytes.
 const (
 	maxRead     = 256 << 10
-	maxMessage  = 4 // messages that are searched, from the user's first one on
+	maxMessage  = 8 // messages that are searched, from the user's first one on: after Claude Code's own compaction it is the fifth
 	longestName = 80
 )
 
-// titleOf returns the beginning of the user's first message.
+// titleOf returns the beginning of the first text that the user typed.
 func titleOf(r *wire.Request) string {
 	for _, m := range front(r) {
 		if m.Role != "user" || len(m.Raw) > maxRead {
@@ -335,11 +336,8 @@ func titleOf(r *wire.Request) string {
 			continue
 		}
 		for _, m := range doc.Journal.View() {
-			for _, p := range m.Parts {
-				// Text that begins with < was written by a program.
-				if t, ok := p.(core.Text); ok && t != "" && !strings.HasPrefix(strings.TrimSpace(string(t)), "<") {
-					return shortName(string(t))
-				}
+			if typed := dialog.Typed(&m); len(typed) > 0 {
+				return shortName(typed[0])
 			}
 		}
 	}

@@ -166,7 +166,8 @@ func (r *request) locate(ctx context.Context) (*session.Session, error) {
 	}
 	r.rolling = lineage.Roll(r.parsed.Messages)
 	if r.from.session = r.from.key.Session; r.from.key.Session == "" {
-		r.from.key.Session = opening(r.parsed.Messages, r.rolling)
+		_, at := opening(r.parsed.Messages)
+		r.from.key.Session = "opening:" + hex.EncodeToString(at[:])
 	}
 	var err error
 	if r.limits, err = limitsOf(r); err != nil { //nolint:contextcheck // a server is asked for its window next to the request
@@ -275,11 +276,11 @@ func loginOf(authorization string) string {
 	return rawjson.Text(rawjson.Field(claims, "sub"))
 }
 
-// opening returns a session ID for clients that send none: the rolling hash at the first message of the user. Without
-// it all their conversations would share one session, which an SDK in a server fills with thousands.
-func opening(messages []wire.Message, rolling []wire.Hash) string {
-	i := max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
-	return "opening:" + hex.EncodeToString(rolling[i][:])
+// opening returns the first message of the user and the rolling hash at it, without the prompts before it. It stands for the session of
+// clients that send none: all their conversations would share one, which an SDK in a server fills with thousands.
+func opening(messages []wire.Message) (first int, at wire.Hash) {
+	first = max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return m.Role == "user" }))
+	return first, lineage.Unprompted(messages[:first+1])[first]
 }
 
 // secrets are the keys that tell clients apart and protect their data. Each is derived from Options.Key, or stored.

@@ -54,9 +54,9 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if r.s.Observe {
 		return nil // observing changes no request
 	}
-	first := max(0, slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "user" }))
-	opening, last := r.rolling[first], r.rolling[len(r.rolling)-1]
-	known, without, err := in.Tooled(first, opening)
+	first, at := opening(r.parsed.Messages)
+	last := r.rolling[len(r.rolling)-1]
+	known, without, err := in.Tooled(first, r.rolling[first])
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		return all
 	}
 	answer := slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
-	began, has, may := answer >= 0, known.Tools[opening] != nil, r.mayHaveTool(ctx)
+	began, has, may := answer >= 0, known.Tools[at] != nil, r.mayHaveTool(ctx)
 	if !began && may {
 		may = r.parsed.AddTool(recallTool, nil) != nil
 	}
@@ -101,7 +101,7 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 		return nil
 	}
 	if !has && !r.t.count && r.parsed.AddTool(recallTool, nil) != nil {
-		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: opening}, r.in.start); err != nil {
+		if err := in.Keep(ctx, r.g.store, session.ToolPrefix, &session.ToolRecord{At: at}, r.in.start); err != nil {
 			return err
 		}
 	}

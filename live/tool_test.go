@@ -20,6 +20,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/history"
+	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -916,6 +917,67 @@ func TestRecallToolAfterTheAgentsOwnCompaction(t *testing.T) {
 		}
 		if got := p.vendor.Refusals(); len(got) > 0 {
 			t.Errorf("refused: %+v", got)
+		}
+	}
+}
+
+// Copilot CLI, which sends no session, writes its system prompt anew for another model and after a compaction of its own. Where that is a
+// message, the conversation goes on: with its epoch, the tool, the recalled, protections and saved money.
+func TestChangeOfPromptGoesOn(t *testing.T) {
+	t.Parallel()
+	testkit.Slow(t)
+	const needle = "NEEDLE-5d20"
+	for _, api := range []upstream.API{upstream.Chat, upstream.Responses} {
+		for _, condensed := range []bool{true, false} {
+			t.Run(fmt.Sprint(api, "/", condensed), func(t *testing.T) {
+				t.Parallel()
+				step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": needle})}}
+				c := upstream.Client{API: api, Model: "gpt-5.6", System: "You are an agent. Powered by gpt-5.6."}
+				p := newPlay(t, upstream.Options{Script: looking(45, needle, map[int]upstream.Step{15: step, 36: step}), ByCredential: true}, c, withTool)
+				prompts := func(text string) {
+					if api == upstream.Responses { // it has the client's prompt beside the items
+						p.client.History = slices.DeleteFunc(p.client.History, func(o object) bool { return o["role"] == "developer" })
+						p.client.History = slices.Insert(p.client.History, 0, object{"type": "message", "role": "developer", "content": text})
+					}
+					p.client.System = text
+				}
+				p.client.History = []object{first(api, "Read all the files, one after the other.")}
+				prompts(p.client.System)
+				if p.steps(t, 3); condensed {
+					p.untilEpoch(t, 1)
+					p.steps(t, 3)
+				}
+				one := only(t, p.Controller())
+				if err := p.Controller().Protect(t.Context(), one, session.Protection{Text: needle}, true); err != nil {
+					t.Fatal(err)
+				}
+				for i, model := range []string{"gpt-6", "gpt-6", "gpt-5.6"} {
+					before := p.client.Prompt
+					p.client.Model = model
+					prompts(fmt.Sprint("You are an agent. Powered by ", model, ". Checkpoints: ", i))
+					p.steps(t, 1)
+					now := only(t, p.Controller())
+					if now.ID != one.ID || now.Epochs < one.Epochs || len(now.Protections) != 1 || condensed && !now.Condensed {
+						t.Errorf("before %+v\nnow %+v", one, now)
+					}
+					body := string(p.lastBody())
+					if !strings.Contains(body, p.client.System) || strings.Count(body, "Powered by") != 1+strings.Count(body, `"instructions"`) {
+						t.Errorf("the prompt is not the client's: %.600s", body)
+					}
+					if !strings.Contains(body, `"`+recallName+`"`) || p.client.Prompt > before+2_000 {
+						t.Errorf("%d tokens, then %d; the tool is there: %v", before, p.client.Prompt, strings.Contains(body, `"`+recallName+`"`))
+					}
+				}
+				for p.client.History[len(p.client.History)-1]["role"] != "assistant" {
+					p.steps(t, 1)
+				}
+				if got := p.vendor.Refusals(); len(got) > 0 {
+					t.Errorf("refused: %+v", got)
+				}
+				if got := p.Stats().EpochCount; got < 2 || len(p.Stats().Errors) > 0 {
+					t.Errorf("%d epochs, errors %v", got, p.Stats().Errors)
+				}
+			})
 		}
 	}
 }

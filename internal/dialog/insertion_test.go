@@ -33,6 +33,10 @@ func TestInsertions(t *testing.T) {
 			seg(around, "<current_datetime>2026-01-31T19:21:40Z</current_datetime>"), seg(person, "\n\nmend it\n\n"),
 			seg(program, "<system_reminder>\n<sql_tables>none</sql_tables>\n</system_reminder>"),
 		},
+		"Copilot, a compaction": {
+			seg(program, "Some of the conversation history has been summarized to free up context.\n\nHere were the user messages:\n"), seg(person, "<user_message>\nNever touch a.\n</user_message>"),
+			seg(program, "\n\nHere is a summary of the prior context:\n<summary>\nAlways touch b.\n</summary>\n"),
+		},
 		"Claude Code, a plan": {
 			seg(person, "Implement the following plan:\n\n# Plan\nNever touch vendor/.\n\n\n"),
 			seg(program, "If you need specific details from before exiting plan mode (like code), read the full transcript at: /x.jsonl"),

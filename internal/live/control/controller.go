@@ -127,7 +127,7 @@ func (d *Controller) Conversations(ctx context.Context, since time.Time) ([]*Con
 				if c := conversationOf(&records[i], controls); c != nil {
 					known := byFamily[c.ID]
 					if known != nil {
-						c.Branches = append(c.Branches, known.Branches...)
+						c.Branches = slices.Compact(append(c.Branches, known.Branches...))
 					}
 					if known == nil || c.Last.After(known.Last) {
 						byFamily[c.ID] = c

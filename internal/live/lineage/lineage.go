@@ -67,9 +67,10 @@ type State struct {
 	// By epochs, in the same unit; without the further savings of a later epoch.
 	Saved float64 `json:"saved,omitempty"`
 
-	Family string `json:"family,omitempty"` // the caller's name of a conversation with all its branches
-	Orders int    `json:"orders,omitempty"` // number of the caller's last order that was carried out
-	Held   bool   `json:"held,omitempty"`   // the last epoch was undone: only the window or the user may begin another one
+	Family string    `json:"family,omitempty"` // the caller's name of a conversation with all its branches
+	Plain  wire.Hash `json:"plain,omitzero"`   // the last of Rolling by [Unprompted], if there were prompts
+	Orders int       `json:"orders,omitempty"` // number of the caller's last order that was carried out
+	Held   bool      `json:"held,omitempty"`   // the last epoch was undone: only the window or the user may begin another one
 
 	counted []wire.Hash // the rolling hashes of the messages in Counts; nil: Rolling
 }
@@ -205,7 +206,7 @@ func Follow(states []*State, r *wire.Request, rolling []wire.Hash) (*State, Kind
 	}
 	switch {
 	case best == nil && lost == 0:
-		return &State{}, New
+		return &State{Family: family(states, r.Messages)}, New
 	case best == nil:
 		return &State{}, Compacted
 	case best.Epoch == nil && lost > longest:
@@ -332,7 +333,10 @@ func (s *State) Sent(r *wire.Request, rolling []wire.Hash, now time.Time) {
 	}
 	s.Rolling, s.counted = rolling, nil
 	s.Counts = s.Counts[:min(len(s.Counts), len(rolling))]
-	s.Model, s.Effort, s.Last = r.Model, r.Effort, now
+	s.Model, s.Effort, s.Last, s.Plain = r.Model, r.Effort, now, wire.Hash{}
+	if n := len(r.Messages); prompts(r.Messages) > 0 {
+		s.Plain = Unprompted(r.Messages)[n-1]
+	}
 	s.TTL = max(s.TTL, r.TTL)
 	caches := maps.Clone(s.Caches)
 	if caches == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // Undo returns a state without ID that takes the latest epoch back, as an epoch that begins now. former is the state
@@ -58,10 +59,27 @@ func (s *State) Undo(former *State, r *wire.Request, rolling []wire.Hash, now ti
 // Condensed reports whether an epoch replaces some of the client's messages.
 func (s *State) Condensed() bool { return s.Epoch != nil && s.Epoch.Cut > 0 }
 
-// Plain returns the rolling hash of each message by its plain form, that of the one before it if it has none; nil in an API without one.
+// Unprompted is [Roll] without the system prompts at the front: an agent can change these in the middle of a conversation.
+func Unprompted(messages []wire.Message) []wire.Hash {
+	n := prompts(messages)
+	return append(make([]wire.Hash, n), Roll(messages[n:])...)
+}
+
+// prompts returns the number of system prompts at the front, in an API that has them among the messages.
+func prompts(messages []wire.Message) int {
+	return max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return !isPrompt(m.Role) }))
+}
+
+func isPrompt(role string) bool { return role == "system" || role == "developer" }
+
+// Plain returns the rolling hash of each message by its plain form, that of the one before it if it has none. In an API without one it
+// is [Unprompted], nil if that is Roll.
 func Plain(api wire.API, messages []wire.Message) (all []wire.Hash) {
 	var sum wire.Hash
 	of := wire.Of(api).Plain
+	if of == nil && prompts(messages) > 0 {
+		return Unprompted(messages)
+	}
 	for i := 0; i < len(messages) && of != nil; i++ {
 		if h, ok := of(messages[i].Raw); ok {
 			both := sha256.Sum256(append(sum[:], h[:]...))
@@ -72,17 +90,17 @@ func Plain(api wire.API, messages []wire.Message) (all []wire.Hash) {
 	return all
 }
 
-// moved returns a state for a request of an agent that changed the model, and with it the form of the history. The state
+// moved returns a state for a request of an agent that changed the model, and with it the form of the history, or its prompts. The state
 // has the latest epoch that replaces the same messages in their former form. It is nil if no state has one, or if best
-// has it. For a model without system messages, the epoch's system messages become the user's. The state records the messages
-// that the epoch replaces; later messages count as never sent.
+// has it. For a model without system messages, the epoch's system messages become the user's; prompts at the front are the request's. The
+// state records the messages that the epoch replaces; later messages count as never sent.
 func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *State {
 	var from *State
 	var sums []wire.Hash
-	cut := 0
+	cut, forms := 0, wire.Of(r.API).Plain != nil
 	for _, t := range states {
 		e := t.Epoch
-		if e == nil || e.Plain == (wire.Hash{}) || t.Model == r.Model || !newer(e, best) || from != nil && !newer(e, from) {
+		if e == nil || e.Plain == (wire.Hash{}) || t.Model == r.Model && (forms || best != nil) || !newer(e, best) || from != nil && !newer(e, from) {
 			continue
 		}
 		if 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From {
@@ -95,7 +113,7 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 		if n == 0 {
 			continue
 		}
-		for n < len(r.Messages) && r.Messages[n].Role == "system" { // reminders of a message that is replaced
+		for n < len(r.Messages) && r.Messages[n].Role == "system" && forms { // reminders of a message that is replaced
 			n++
 		}
 		if n < len(r.Messages) {
@@ -107,7 +125,15 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 	}
 	s, e := *from, *from.Epoch
 	e.Cut, e.From, e.Whole, e.Bare, e.Over = cut, rolling[cut-1], false, nil, ""
-	if !slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "system" }) {
+	if n := prompts(r.Messages); n > 0 {
+		var block [][]byte
+		for i := range n {
+			block = append(block, shape(r.API, r.Messages[i].Raw))
+		}
+		rest := max(0, slices.IndexFunc(e.Block, func(raw []byte) bool { return !isPrompt(rawjson.Text(rawjson.Field(raw, "role"))) }))
+		e.Block, e.Our = append(block, e.Block[rest:]...), 0
+	}
+	if forms && !slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "system" }) {
 		e.Block, e.Our = slices.Clone(e.Block), 0
 		for i, raw := range e.Block {
 			e.Block[i] = shape(r.API, wire.Remind(raw))
@@ -116,6 +142,19 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 	s.ID, s.Epoch, s.Rolling, s.Ends, s.Lengths, s.Doubts, s.Ingest, s.Counts, s.counted = "", &e, rolling[:cut:cut], nil, nil, nil, nil, nil, nil
 	s.follow(r, rolling, false)
 	return &s
+}
+
+// family returns the family of a state whose last request had the first messages after other prompts; "" without one.
+func family(states []*State, messages []wire.Message) string {
+	if prompts(messages) > 0 {
+		sums := Unprompted(messages)
+		for _, t := range states {
+			if t.Plain != (wire.Hash{}) && slices.Contains(sums, t.Plain) {
+				return t.Family
+			}
+		}
+	}
+	return ""
 }
 
 // newer reports whether e is later than the epoch of s. S may be nil.

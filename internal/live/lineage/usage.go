@@ -20,10 +20,13 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		Turns: s.Turns, Spent: s.Spent, Saved: s.Saved, Wrong: s.Wrong,
 		Cache: epoch.Cache{Began: len(s.Caches) > 0, Used: s.Caches[cacheOf(r)], Asked: s.TTL, Seen: s.Lives},
 	}
-	from, size := 0, our-s.HeadOur
+	from, size := prompts(r.Messages), our-s.HeadOur
+	for i := range min(from, len(s.Counts)) {
+		size -= s.Counts[i]
+	}
 	if e := s.Epoch; e != nil {
 		f.Last = epoch.Last{Before: e.Before, After: e.After}
-		from, size = min(max(0, e.Cut), len(r.Messages)), size-e.Our
+		from, size = min(max(0, e.Cut), len(r.Messages)), our-s.HeadOur-e.Our
 	}
 	f.Since = s.since(r, from, now)
 	f.Grown, f.Answers = s.Scale(size), max(1, answers(r.Messages, from))

@@ -301,6 +301,11 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 	}
 	if c.Entry == nil {
 		c.Entry = &Entry{ID: s.newID(rolling), Turn: make(chan struct{}, 1), Conversation: rand.Text()}
+		for _, e := range s.entries { // a branch goes on from the newest one
+			if e.State != nil && e.State.Family != "" && e.State.Family == c.State.Family && (c.shadow.Last.Before(e.shadow.Last) || c.about == nil) {
+				c.shadow, c.about = e.shadow, e.about
+			}
+		}
 	}
 	c.State.Family = cmp.Or(c.State.Family, c.Conversation)
 	return c, nil
