@@ -109,10 +109,7 @@ func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 			if end < 0 {
 				return
 			}
-			key := raw[i+1 : end-1]
-			if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
-				key = []byte(Unquote(raw[i:end]))
-			}
+			key := keyOf(raw[i:end])
 			i = SkipSpace(raw, end)
 			if i >= len(raw) || raw[i] != ':' {
 				return
@@ -124,6 +121,57 @@ func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 			i = SkipSpace(raw, end)
 			if i >= len(raw) || raw[i] != ',' {
 				return
+			}
+		}
+	}
+}
+
+// keyOf returns a key without its quotes.
+func keyOf(raw []byte) []byte {
+	if key := raw[1 : len(raw)-1]; bytes.IndexByte(key, '\\') < 0 && utf8.Valid(key) {
+		return key
+	}
+	return []byte(Unquote(raw))
+}
+
+// Leaves yields the strings, numbers and words inside of raw, in order and at any depth, each with the key of the member
+// that it is, unquoted; nil in an array. Of an object or array it yields the opening bracket, before what is in it. It
+// stops where raw is malformed.
+func Leaves(raw []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, leaf []byte) bool) {
+		var inObject []bool // of the brackets that are open
+		var key []byte
+		for i := SkipSpace(raw, 0); i < len(raw); i = SkipSpace(raw, i) {
+			n := len(inObject)
+			switch c := raw[i]; c {
+			case '{', '[':
+				if !yield(key, raw[i:i+1]) {
+					return
+				}
+				inObject, key = append(inObject, c == '{'), nil
+				i++
+			case '}', ']':
+				if n == 0 {
+					return
+				}
+				inObject = inObject[:n-1]
+				i++
+			case ',':
+				key = nil
+				i++
+			case ':':
+				i++
+			default:
+				end := SkipValue(raw, i)
+				switch leaf := raw[i:max(i, end)]; {
+				case end < 0:
+					return
+				case n > 0 && inObject[n-1] && key == nil && IsString(leaf):
+					key = keyOf(leaf)
+				case !yield(key, leaf):
+					return
+				}
+				i = end
 			}
 		}
 	}

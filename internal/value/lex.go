@@ -1,12 +1,14 @@
 package value
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // A class is the form of a term.
@@ -329,54 +331,23 @@ func flatten(args string, yield func(key, text string)) bool {
 	if args == "" || args[0] != '{' && args[0] != '[' || !json.Valid([]byte(args)) {
 		return false
 	}
-	d := json.NewDecoder(strings.NewReader(args))
-	d.UseNumber()
-	type level struct {
-		object, isKey bool
-		key           string
-	}
-	var stack []level
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return true
-		}
-		top := len(stack) - 1
-		if s, ok := t.(string); ok && top >= 0 && stack[top].isKey {
-			stack[top].key, stack[top].isKey = s, false
-			continue
-		}
-		var key, value string
-		switch t := t.(type) {
-		case json.Delim:
-			if t == '{' || t == '[' {
-				if top >= 0 && stack[top].object && strings.ContainsAny(stack[top].key, "0123456789/.") {
-					yield("", stack[top].key+":") // a key that is not a known field introduces its value
-				}
-				stack = append(stack, level{object: t == '{', isKey: t == '{'})
-				continue
-			}
-			stack = stack[:top]
-			if top--; top >= 0 {
-				stack[top].isKey = stack[top].object
+	for key, leaf := range rawjson.Leaves([]byte(args)) {
+		value := string(leaf)
+		switch {
+		case rawjson.IsObject(leaf), rawjson.IsArray(leaf):
+			if bytes.ContainsAny(key, "0123456789/.") {
+				yield("", string(key)+":") // a key that is not a known field introduces its value
 			}
 			continue
-		case string:
-			value = t
-		case json.Number:
-			value = t.String()
-		case bool:
-			value = map[bool]string{true: "true", false: "false"}[t]
-		default:
-			value = "null"
+		case rawjson.IsString(leaf):
+			value = rawjson.Unquote(leaf)
 		}
-		if top >= 0 && stack[top].object {
-			key = stack[top].key
-			value = key + ": " + value
-			stack[top].isKey = true
+		if key != nil {
+			value = string(key) + ": " + value
 		}
-		yield(key, value)
+		yield(string(key), value)
 	}
+	return true
 }
 
 // hasWord reports whether there is a letter or digit in s.

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 
@@ -53,8 +52,7 @@ func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, o
 	}
 	timeline := d.Journal.Timeline()
 	p := &conversationPage{
-		Title: "What is in " + cmp.Or(o.Name, "this conversation"), Options: o, Document: d,
-		Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
+		head: newHead("What is in "+cmp.Or(o.Name, "this conversation"), &Options{}), Options: o, Document: d,
 	}
 	script := &conversationData{Kind: "conversation", Kinds: []tokens.Kind{}, Condensations: []mark{}}
 	p.measure(script, timeline, c)
@@ -71,20 +69,12 @@ func WriteConversation(w io.Writer, d *transcript.Document, c *tokens.Counter, o
 			break
 		}
 	}
-	if err := templates().ExecuteTemplate(w, "conversation.html", p); err != nil {
-		return fmt.Errorf("html report: %w", err)
-	}
-	return nil
+	return write(w, "conversation.html", p)
 }
 
 // A conversationPage is the data of the template of a conversation.
 type conversationPage struct {
-	Title    string
-	Policy   string
-	Style    template.CSS
-	Script   template.JS
-	Notice   string
-	Data     template.HTML
+	head
 	Options  ConversationOptions
 	Document *transcript.Document
 

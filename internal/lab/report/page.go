@@ -14,13 +14,8 @@ import (
 
 // A page is the data of the template of a comparison.
 type page struct {
-	Title, Command, Made string
-	Policy               string
-	Style                template.CSS
-	Script               template.JS
-	Notice               string
-	Data                 template.HTML
-	Blocks               []template.HTML
+	head
+	Blocks []template.HTML
 
 	Report     *lab.Report
 	Strategies []strategyData
@@ -45,22 +40,18 @@ type page struct {
 
 func newPage(r *lab.Report, d *data, text *embedding, o *Options) *page {
 	p := &page{
-		Title: o.Title, Command: o.Command, Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
 		Report: r, Folder: d.Folder, Strategies: d.Strategies, Text: text, Rows: len(d.Rows.Strategy),
 		MaxPart: thousands(maxPart), Size: kibibytes(text.Bytes),
 	}
 	p.Planted = len(r.Rows) == 0 && len(r.CanaryLines) > 0
-	if p.Title == "" && p.Planted {
-		p.Title = "What is left of planted sentences"
-	}
 	p.Gold = len(r.Rows) == 0 && len(r.CanaryLines) == 0 && len(r.EvidenceLines) > 0
-	if p.Title == "" && p.Gold {
-		p.Title = "What is left of the evidence for questions"
+	title := "Which strategy keeps what was needed later"
+	if p.Planted {
+		title = "What is left of planted sentences"
+	} else if p.Gold {
+		title = "What is left of the evidence for questions"
 	}
-	p.Title = cmp.Or(p.Title, "Which strategy keeps what was needed later")
-	if !o.Made.IsZero() {
-		p.Made = o.Made.Format("2 January 2006, 15:04")
-	}
+	p.head = newHead(title, o)
 	p.Cuts += plain.Sum(r.Sessions, func(x lab.SessionInfo) int { return len(x.Cuts) })
 	b := builder{report: r, unfit: unfitStrategies(r), about: map[string]string{}, measures: map[string]*lab.Measure{}}
 	for i := range r.Strategies {

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
@@ -25,12 +23,7 @@ func WriteReplay(w io.Writer, r *lab.ReplayReport, opts *Options) error {
 	r = cleanedReplay(r)
 	d := newReplayData(r)
 	p := &replayPage{
-		Title: o.Title, Command: o.Command, Policy: Policy(), Style: template.CSS(style), Script: template.JS(script), Notice: notice, //nolint:gosec // ours
-		Report: r, Folder: d.Folder, Drawn: d.Drawn, Scopes: replayScopes(r), Columns: replayColumns,
-	}
-	p.Title = cmp.Or(p.Title, "What a policy saves, and what it loses")
-	if !o.Made.IsZero() {
-		p.Made = o.Made.Format("2 January 2006, 15:04")
+		head: newHead("What a policy saves, and what it loses", &o), Report: r, Folder: d.Folder, Drawn: d.Drawn, Scopes: replayScopes(r), Columns: replayColumns,
 	}
 	for i := range r.Sessions {
 		if r.Sessions[i].Timed {
@@ -41,21 +34,12 @@ func WriteReplay(w io.Writer, r *lab.ReplayReport, opts *Options) error {
 	if p.Data, _, err = block("data", d); err != nil {
 		return err
 	}
-	if err := templates().ExecuteTemplate(w, "replay.html", p); err != nil {
-		return fmt.Errorf("html report: %w", err)
-	}
-	return nil
+	return write(w, "replay.html", p)
 }
 
 // A replayPage is the data of the template of a replay.
 type replayPage struct {
-	Title, Command, Made string
-	Policy               string
-	Style                template.CSS
-	Script               template.JS
-	Notice               string
-	Data                 template.HTML
-
+	head
 	Report  *lab.ReplayReport
 	Timed   int // sessions with recorded times
 	Folder  string

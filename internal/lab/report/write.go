@@ -67,7 +67,34 @@ func Write(w io.Writer, r *lab.Report, details []*lab.Detail, opts *Options) err
 		return err
 	}
 	p.Blocks = text.elements
-	if err := templates().ExecuteTemplate(w, "report.html", p); err != nil {
+	return write(w, "report.html", p)
+}
+
+// A head is the data that the templates of all pages need.
+type head struct {
+	Title, Command, Made string
+	Policy               string
+	Style                template.CSS
+	Script               template.JS
+	Notice               string
+	Data                 template.HTML
+}
+
+// newHead returns the head of a page. Title is the default.
+func newHead(title string, o *Options) head {
+	h := head{
+		Title: cmp.Or(o.Title, title), Command: o.Command, Policy: Policy(), Notice: notice,
+		Style: template.CSS(style), Script: template.JS(script), //nolint:gosec // ours
+	}
+	if !o.Made.IsZero() {
+		h.Made = o.Made.Format("2 January 2006, 15:04")
+	}
+	return h
+}
+
+// write fills the template of a page.
+func write(w io.Writer, name string, page any) error {
+	if err := templates().ExecuteTemplate(w, name, page); err != nil {
 		return fmt.Errorf("html report: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/rawjson"
 )
 
 // blocks calls yield with every text of parts, as a model would read it, and the index of the part. The text
@@ -70,61 +71,18 @@ func jsonIn(line string) (int, bool) {
 
 // flatten yields the scalar values of the JSON in s, each with its key.
 func flatten(s string, yield func(string)) {
-	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	type level struct {
-		object bool
-		key    string
-		isKey  bool // the next token is a key
-	}
-	var stack []level
-	emit := func(v string) {
-		if len(stack) > 0 {
-			top := &stack[len(stack)-1]
-			if top.object {
-				v = top.key + ": " + v
-				top.isKey = true
-			}
+	for key, leaf := range rawjson.Leaves([]byte(s)) {
+		value := string(leaf)
+		switch {
+		case rawjson.IsObject(leaf), rawjson.IsArray(leaf):
+			continue
+		case rawjson.IsString(leaf):
+			value = rawjson.Unquote(leaf)
 		}
-		yield(v)
-	}
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return
+		if key != nil {
+			value = string(key) + ": " + value
 		}
-		if n := len(stack); n > 0 && stack[n-1].isKey {
-			if k, ok := t.(string); ok {
-				stack[n-1].key, stack[n-1].isKey = k, false
-				continue
-			}
-		}
-		switch t := t.(type) {
-		case json.Delim:
-			switch t {
-			case '{':
-				stack = append(stack, level{object: true, isKey: true})
-			case '[':
-				stack = append(stack, level{})
-			default:
-				stack = stack[:len(stack)-1]
-				if n := len(stack); n > 0 && stack[n-1].object {
-					stack[n-1].isKey = true
-				}
-			}
-		case string:
-			emit(t)
-		case json.Number:
-			emit(t.String())
-		case bool:
-			if t {
-				emit("true")
-			} else {
-				emit("false")
-			}
-		case nil:
-			emit("null")
-		}
+		yield(value)
 	}
 }
 
@@ -168,24 +126,9 @@ func split(line string, yield func(string)) {
 }
 
 // keys returns the keys of the JSON object s.
-func keys(s string) []string {
-	d := json.NewDecoder(strings.NewReader(s))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	var out []string
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return out
-		}
-		if k, ok := k.(string); ok {
-			out = append(out, k)
-		}
-		var v json.RawMessage
-		if d.Decode(&v) != nil {
-			return out
-		}
+func keys(s string) (out []string) {
+	for key := range rawjson.Fields([]byte(s)) {
+		out = append(out, string(key))
 	}
 	return out
 }

@@ -108,8 +108,21 @@ func texts(p core.Part) iter.Seq[string] {
 		case core.Text:
 			yield(string(p))
 		case core.ToolCall:
-			if yield(p.Name) {
-				values([]byte(p.Args), yield)
+			if !yield(p.Name) {
+				return
+			}
+			if raw := []byte(p.Args); !rawjson.IsObject(raw) && !rawjson.IsArray(raw) {
+				yield(p.Args)
+				return
+			}
+			for _, leaf := range rawjson.Leaves([]byte(p.Args)) {
+				text := string(leaf)
+				if rawjson.IsString(leaf) {
+					text = rawjson.Unquote(leaf)
+				}
+				if !yield(text) {
+					return
+				}
 			}
 		case core.ToolResult:
 			for _, c := range p.Content {
@@ -122,29 +135,6 @@ func texts(p core.Part) iter.Seq[string] {
 		case core.Image, core.Opaque:
 		}
 	}
-}
-
-// values yields the strings in a JSON value, and its numbers.
-func values(raw []byte, yield func(string) bool) bool {
-	switch {
-	case rawjson.IsString(raw):
-		return yield(rawjson.Text(raw))
-	case rawjson.IsArray(raw):
-		for e := range rawjson.Elements(raw) {
-			if !values(e, yield) {
-				return false
-			}
-		}
-	case rawjson.IsObject(raw):
-		for _, v := range rawjson.Fields(raw) {
-			if !values(v, yield) {
-				return false
-			}
-		}
-	default:
-		return yield(string(raw))
-	}
-	return true
 }
 
 // sentences yields the sentences and lines of s that have letters.
