@@ -22,6 +22,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/remote"
+	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/internal/value"
@@ -474,14 +475,19 @@ func (p *plan) floorErr() error {
 
 // Overflow reports whether err, from a request to a model's API, says that the
 // conversation is too large. If so, manage it with [core.TriggerOverflow] and send it
-// again. It recognizes the errors of all vendors and SDKs that are known.
+// again. Under a profile with Roo Code's rule it recognizes the actions of Roo Code, otherwise
+// the errors of all vendors and SDKs that are known.
 func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	s, release := h.use()
-	_, fault := s.resolve(turnKey{t.Profile, t.Mode})
-	if fault = errors.Join(fault, release()); fault != nil {
+	set, fault := s.resolve(turnKey{t.Profile, t.Mode})
+	switch fault = errors.Join(fault, release()); {
+	case fault != nil:
 		return false, fault
+	case set.RooRule:
+		return roo.ContextLengthError(err, remote.HTTPStatus(err)), nil
+	default:
+		return remote.IsContextLength(err), nil
 	}
-	return remote.IsContextLength(err), nil
 }
 
 // Provider returns the provider that c describes, for programs that ask one directly, for

@@ -286,7 +286,7 @@ func IsContextLength(err error) bool {
 	f := failure{}
 	f.read([]byte(err.Error()))
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if n := httpStatus(e); n != 0 && f.status == 0 {
+		if n := HTTPStatus(e); n != 0 && f.status == 0 {
 			f.status = n
 		}
 		if r, ok := e.(interface{ RawJSON() string }); ok {
@@ -398,8 +398,8 @@ func (f *failure) matches(p pattern) bool {
 		(p.Message == nil || p.Message.MatchString(f.messages))
 }
 
-// httpStatus returns the HTTP status in a field of an SDK's error, or 0.
-func httpStatus(err error) int {
+// HTTPStatus returns the HTTP status in a field of an SDK's error, or 0.
+func HTTPStatus(err error) int {
 	v := reflect.ValueOf(err)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/testkit/golden"
 )
 
@@ -39,14 +40,15 @@ func TestRecognisesWhatRooDoes(t *testing.T) {
 			Body     json.RawMessage `json:"body"`
 		} `json:"error"`
 	}
-	golden.RunRecorded(t, "checkContextWindowExceededError", func(in input, recorded json.RawMessage) (any, error) {
-		e, want := in.Error, string(recorded) == "true"
-		var got bool
+	golden.Run(t, "checkContextWindowExceededError", func(in input) (any, error) {
+		e := in.Error
+		var got, want bool
 		switch e.Kind {
 		case "Error":
 			got = IsContextLength(errors.New(e.Message))
 		case "APIError.generate":
 			got = isContextLength(e.Status, e.Body)
+			want = e.Status == 400 && strings.Contains(string(e.Body), "maximum context")
 		default:
 			var head struct {
 				Status json.RawMessage `json:"status"`
@@ -55,6 +57,7 @@ func TestRecognisesWhatRooDoes(t *testing.T) {
 			status := 0
 			_ = json.Unmarshal(head.Status, &status) // and some statuses no numbers
 			got = isContextLength(status, e.Value)
+			want = roo.ContextWindowExceeded(e.Value, e.Kind == "APIError")
 		}
 		text := fmt.Sprintf("%d %s %s %s", e.Status, e.Value, e.Body, e.Message)
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/prefix"
+	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/model"
 )
 
@@ -162,7 +163,7 @@ func (s *rooShaper) shape(messages []core.Message) []core.Message {
 			switch q := p.(type) {
 			case core.ToolCall:
 				if !s.raw {
-					p = core.Text(callText(q))
+					p = core.Text(roo.ToolUseText(q.Name, q.Args))
 				}
 			case core.ToolResult:
 				if !s.raw {

@@ -1,19 +1,16 @@
 package native
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
 	"github.com/condensehq/condense/internal/prefix"
-	"github.com/condensehq/condense/internal/rawjson"
+	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/toolcall"
 )
 
@@ -108,7 +105,7 @@ func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
 			parts = append(parts, p)
 		}
 	case core.ToolCall:
-		parts = append(parts, core.Text(callText(p)))
+		parts = append(parts, core.Text(roo.ToolUseText(p.Name, p.Args)))
 	case core.ToolResult:
 		parts = append(parts, core.Text(s.resultText(p)))
 		if s.images {
@@ -143,14 +140,10 @@ func (s *shaper) result(r core.ToolResult) core.ToolResult {
 }
 
 func (s *shaper) resultText(r core.ToolResult) string {
-	head := "[Tool Result]"
-	if r.IsError {
-		head = "[Tool Result (Error)]"
-	}
-	if r.Content == nil {
-		return head
-	}
 	var items []string
+	if r.Content != nil {
+		items = make([]string, 0, len(r.Content))
+	}
 	for _, c := range r.Content {
 		switch c := c.(type) {
 		case core.Text:
@@ -162,57 +155,7 @@ func (s *shaper) resultText(r core.ToolResult) string {
 		case core.ToolCall, core.ToolResult, core.Reasoning: // not in a result
 		}
 	}
-	return head + "\n" + strings.Join(items, "\n")
-}
-
-// callText spells a call as Roo-Code shows it to a model that writes a summary: its name and a line for every argument.
-// Arguments that are not valid JSON are copied.
-func callText(c core.ToolCall) string {
-	var lines []string
-	args := []byte(strings.TrimSpace(c.Args))
-	switch {
-	case len(args) == 0:
-		lines = []string{"undefined"} // as JavaScript spells it
-	case json.Valid(args) && rawjson.IsArray(args):
-		for v := range rawjson.Elements(args) {
-			lines = append(lines, strconv.Itoa(len(lines))+": "+argumentText(v))
-		}
-	case json.Valid(args) && rawjson.IsObject(args):
-		for name, v := range rawjson.Fields(args) {
-			lines = append(lines, string(name)+": "+argumentText(v))
-		}
-	default:
-		lines = []string{argumentText(args)}
-	}
-	return "[Tool Use: " + c.Name + "]\n" + strings.Join(lines, "\n")
-}
-
-// argumentText returns the text of a string, and any other value as JSON with a line for each member. Values nested a
-// hundred deep, which only an attacker writes, are unchanged: indented, they would grow with the square of the depth.
-func argumentText(raw []byte) string {
-	const deepest = 100
-	if rawjson.IsString(raw) && json.Valid(raw) {
-		return rawjson.Unquote(raw)
-	}
-	depth, quoted := 0, false
-	for i := 0; i < len(raw) && depth < deepest; i++ {
-		switch c := raw[i]; {
-		case c == '\\':
-			i++ // the character is escaped
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	var b bytes.Buffer
-	if depth == deepest || json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
+	return roo.ToolResultText(r.IsError, items)
 }
 
 // image returns i if the model can see it, else a description.

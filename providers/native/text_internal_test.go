@@ -149,14 +149,3 @@ func TestWordsComeBackAsTheyWere(t *testing.T) {
 		}
 	})
 }
-
-// TestCallTextIsLinear: values nested deeply are not indented, which would grow with the square of the depth.
-func TestCallTextIsLinear(t *testing.T) {
-	t.Parallel()
-	const n = 5000
-	args := `{"deep":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `,"flat":{"a":[]}}`
-	got := callText(core.ToolCall{Name: "x", Args: args})
-	if !strings.HasSuffix(got, "]\nflat: {\n  \"a\": []\n}") || len(got) > len(args)+100 {
-		t.Errorf("%d bytes of %d: %.100q", len(got), len(args), got)
-	}
-}

@@ -25,7 +25,7 @@ var products = []struct{ name, folders, foreign string }{
 		"github.com/google/uuid github.com/gofrs/flock",
 	},
 	{
-		"reading", "transcript internal/codec internal/dialog internal/recall internal/search internal/apimessage internal/value/ledger internal/epoch internal/lab/truth",
+		"reading", "transcript internal/codec internal/dialog internal/recall internal/search internal/apimessage internal/roo internal/value/ledger internal/epoch internal/lab/truth",
 		"github.com/google/uuid github.com/blevesearch/snowballstem",
 	},
 	{"engine", "providers internal/value internal/outline internal/prefix", ""},

@@ -1,8 +1,11 @@
 package runtime_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense"
@@ -87,10 +90,54 @@ func TestRooProfileDecides(t *testing.T) {
 	}
 }
 
-// TestRooProfileRecognizesOverflow: under the preset roo the same errors count as an overflow as elsewhere; those of
-// Roo-Code are among them, as a test of package remote holds.
+// An sdkError is an error of an SDK with its JSON.
+type sdkError struct {
+	json     string
+	apiError bool
+}
+
+func (e *sdkError) Error() string        { return "the model refused" }
+func (e *sdkError) RawJSON() string      { return e.json }
+func (e *sdkError) OpenAIAPIError() bool { return e.apiError }
+
+// TestRooProfileRecognizesOverflow: under the preset roo the errors that count as an overflow
+// are exactly those of Roo-Code.
 func TestRooProfileRecognizesOverflow(t *testing.T) {
+	type input struct {
+		Error struct {
+			Kind     string          `json:"kind"`
+			Value    json.RawMessage `json:"value"`
+			Message  string          `json:"message"`
+			Name     string          `json:"name"`
+			Props    map[string]any  `json:"props"`
+			Property string          `json:"property"`
+			Status   int             `json:"status"`
+			Body     map[string]any  `json:"body"`
+		} `json:"error"`
+	}
 	h := open(t, config.Values{Profiles: map[string]config.ProfileValues{"roo": {Preset: "roo", Window: new(100000)}}}, config.Override{})
+	golden.Run(t, "checkContextWindowExceededError", func(in input) (any, error) {
+		e := in.Error
+		err := &sdkError{json: string(e.Value), apiError: strings.HasPrefix(e.Kind, "APIError")}
+		var object map[string]any
+		switch e.Kind {
+		case "Error":
+			object = map[string]any{"name": "Error", "message": e.Message}
+			maps.Copy(object, e.Props)
+		case "APIError.generate":
+			inner, _ := e.Body["error"].(map[string]any)
+			object = map[string]any{"status": e.Status, "error": inner, "code": inner["code"], "message": fmt.Sprint(e.Status, " ", inner["message"])}
+		}
+		if object != nil {
+			raw, fault := json.Marshal(object)
+			if fault != nil {
+				return nil, fault
+			}
+			err.json = string(raw)
+		}
+		return h.Overflow(condense.Turn{}, err)
+	}, nil)
+	// Of these errors only the text is known.
 	for text, want := range map[string]bool{
 		"400 context length": true, "Error: 400 context length exceeded": true, `{"message":["context length exceeded"]}`: true,
 		"429 too many tokens per minute": false, "rate limit: too many tokens": false, "connection reset by peer": false,
