@@ -104,7 +104,7 @@ func truths(values map[string]float64, t epoch.Truth) {
 
 // continuation adds the measures that are not in the panel.
 func continuation(values map[string]float64, s score.Continuation) {
-	for name, share := range map[string]score.Share{MeasureGain: s.Gain, "anchors": s.Anchors} {
+	for name, share := range map[string]score.Share{MeasureGain: s.Gain, "anchors": s.Anchors, "torn": s.Torn, "legible": s.Legible, "decisions": s.Decisions} {
 		if v, ok := share.Value(); ok {
 			values[name] = v
 		}

@@ -38,7 +38,7 @@ type measureRow struct {
 // groups are the tables of measures. The last has all measures that the others do not name.
 var groups = []struct{ id, title, measures string }{
 	{"kept", "What is kept", "panel far cfrr fnr4 rw grounded plain user artefacts errors recent"},
-	{"going-on", "Going on", "gain anchors reachable"},
+	{"going-on", "Going on", "gain anchors decisions reachable torn legible"},
 	{"cost", "Size, time and cost", "kept size own ms calls usd payback head_messages head_bytes"},
 	{"safety", "Safety", ""},
 }

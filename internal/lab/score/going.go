@@ -14,7 +14,8 @@ import (
 )
 
 // The measures of this file do not look for names or words. The panel rewards a needed line wherever it is; these
-// measure whether the view predicts the next messages, and whether it has the text that the agent edited next.
+// measure whether the view predicts the next messages, whether it has the text that the agent edited next, and
+// whether a reader can read it.
 
 // Continuation has the measures that are not in the panel.
 type Continuation struct {
@@ -23,18 +24,27 @@ type Continuation struct {
 	Gain Share `json:"gain"`
 	// Anchors is the share of the lines that the agent quotes in its next edits.
 	Anchors Share `json:"anchors"`
+	// Torn is the share of the typed messages whose sentences were moved or joined, Legible the share of the lines of
+	// results in readable runs.
+	Torn    Share `json:"torn"`
+	Legible Share `json:"legible"`
+	// Decisions is the share of the agent's sentences that state a cause, a choice or a finding, without the newest.
+	Decisions Share `json:"decisions"`
 }
 
 // Continuation measures view as [Scorer.Score] does, by measures that are not in the panel. It compresses the future
 // with the view before it, which takes tens of megabytes for a while, and more time than everything else.
 func (s *Scorer) Continuation(view []core.Message) Continuation {
-	return Continuation{Gain: s.gain(view), Anchors: s.anchorsKept(view)}
+	return Continuation{
+		Gain: s.gain(view), Anchors: s.anchorsKept(view), Torn: s.torn(view), Legible: s.legible(view), Decisions: s.decisionsKept(view),
+	}
 }
 
 const (
 	anchorMessages = 120 // after the cut, in which edits are read
 	anchorBytes    = 14  // a shorter line is in many files
 	fewestAnchors  = 5
+	minRun         = 5 // lines of a result that can be read without their neighbours
 	// maxHistory bounds the compressor's history. 8 MiB is the largest window that decoders must support (RFC 8878).
 	maxHistory = 8 << 20
 )
@@ -46,12 +56,21 @@ type going struct {
 	alone   int // bytes of the compressed future
 	full    int // the same, given all of the prefix
 	anchors map[uint64]bool
+	said    []saying
+	// decisions are sentences of the agent.
+	decisions []string
+}
+
+// A saying is a typed message of several sentences.
+type saying struct {
+	text      string
+	sentences []core.Span
 }
 
 func (s *Scorer) readGoing() *going {
 	g := &s.going
 	g.once.Do(func() {
-		session := s.cut.Session
+		session, prefix := s.cut.Session, s.cut.Prefix()
 		var future strings.Builder
 		for m := s.cut.At; m < s.cut.End; m++ {
 			for p, part := range session.Messages[m].Parts {
@@ -61,8 +80,26 @@ func (s *Scorer) readGoing() *going {
 			}
 		}
 		g.future = []byte(future.String())
-		g.alone, g.full = compressed(g.future, nil), compressed(g.future, historyOf(s.cut.Prefix()))
+		g.alone, g.full = compressed(g.future, nil), compressed(g.future, historyOf(prefix))
 		g.anchors = s.readAnchors()
+		g.decisions = s.readDecisions()
+		for m := range prefix {
+			for p, part := range prefix[m].Parts {
+				if !session.typed(m, p) {
+					continue
+				}
+				t, _ := part.(core.Text)
+				h := saying{text: folded(string(t))}
+				sentences(h.text, func(start, end int) {
+					if len(strings.Fields(h.text[start:end])) >= sentenceWords {
+						h.sentences = append(h.sentences, core.Span{Start: start, End: end})
+					}
+				})
+				if len(h.sentences) > 1 {
+					g.said = append(g.said, h)
+				}
+			}
+		}
 	})
 	return g
 }
@@ -268,4 +305,98 @@ func (s *Scorer) anchorsKept(view []core.Message) Share {
 		})
 	}
 	return Share{Kept: float64(len(have)), Needed: float64(len(g.anchors))}
+}
+
+// gapMarks are the marks by which strategies show omissions.
+var gapMarks = []string{"…", "[...", "..."}
+
+// torn returns the share of torn messages among the typed messages with two or more sentences in view. A message is
+// torn if sentences are out of order, or joined without a mark between them.
+func (s *Scorer) torn(view []core.Message) Share {
+	var out Share
+	var b strings.Builder
+	for i := range view {
+		if view[i].Role != core.RoleUser {
+			continue
+		}
+		for _, p := range view[i].Parts {
+			if t, ok := p.(core.Text); ok {
+				b.WriteString(string(t) + "\n\n")
+			}
+		}
+	}
+	text := folded(b.String())
+	for _, h := range s.readGoing().said {
+		if strings.Contains(text, h.text) {
+			out.Needed++
+			continue
+		}
+		last, end, kept, bad := -1, 0, 0, false
+		for i, at := range h.sentences {
+			k := strings.Index(text[end:], h.text[at.Start:at.End])
+			if k < 0 {
+				if strings.Contains(text, h.text[at.Start:at.End]) && kept > 0 {
+					bad, kept = true, kept+1 // out of order
+				}
+				continue
+			}
+			if k += end; last >= 0 {
+				between := text[end:k]
+				whole := i == last+1 && strings.TrimSpace(between) == strings.TrimSpace(h.text[h.sentences[last].End:at.Start])
+				marked := false
+				for _, mark := range gapMarks {
+					marked = marked || strings.Contains(between, mark)
+				}
+				bad = bad || !whole && !marked
+			}
+			last, end, kept = i, k+at.End-at.Start, kept+1
+		}
+		if kept > 1 {
+			out.Needed++
+			if bad {
+				out.Kept++
+			}
+		}
+	}
+	return out
+}
+
+// legible returns the share of the lines of results in view that are in runs of five or more lines as they followed
+// each other, or in whole results.
+func (s *Scorer) legible(view []core.Message) Share {
+	var out Share
+	p := &s.prefix
+	for i := range view {
+		blocks(view[i].Parts, func(_ int, text string) {
+			last, run, first := int32(-1), 0, false
+			end := func() {
+				if run > 0 {
+					out.Needed += float64(run)
+					if run >= minRun || first && p.lines[last].last {
+						out.Kept += float64(run)
+					}
+				}
+				run = 0
+			}
+			lines(text, func(line string) {
+				h := lineHash(line)
+				if h == 0 {
+					return
+				}
+				if run > 0 && !p.lines[last].last && p.lines[last+1].hash == h {
+					last, run = last+1, run+1
+					return
+				}
+				end()
+				for _, at := range p.positions[h] {
+					if p.lines[at].result {
+						last, run, first = at, 1, p.lines[at].first
+						break
+					}
+				}
+			})
+			end()
+		})
+	}
+	return out
 }

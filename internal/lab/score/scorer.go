@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
 )
 
@@ -58,6 +59,7 @@ type line struct {
 	hash        uint64
 	message     int32
 	first, last bool // in its block
+	result      bool // of a tool
 	text        string
 	long        float64 // credit for its length alone
 	units       []int32
@@ -103,13 +105,14 @@ func readPrefix(cut *Cut, f *future, artefacts map[uint64]bool) prefix {
 	var units []unit
 	var words []word
 	for m, msg := range cut.Prefix() {
-		blocks(msg.Parts, func(_ int, text string) {
+		blocks(msg.Parts, func(part int, text string) {
+			_, result := msg.Parts[part].(core.ToolResult)
 			start := len(p.lines)
 			var runs grams // of three words, across the ends of lines
 			lines(text, func(text string) {
 				var g grams
 				units, words = appendUnits(units[:0], text), appendWords(words[:0], text)
-				l := line{hash: lineHash(text), message: int32(m), text: text, long: runCredit(len(words))}
+				l := line{hash: lineHash(text), message: int32(m), text: text, result: result, long: runCredit(len(words))}
 				for _, u := range units {
 					if artefacts[u.hash] && !slices.Contains(p.names[l.hash], u.hash) {
 						p.names[l.hash] = append(p.names[l.hash], u.hash)
