@@ -189,7 +189,7 @@ type About struct {
 }
 
 // Shreds are a set of parts of texts, by their hashes only: a part that it lacks is in none of the texts, one that it has may be. An empty
-// set has all.
+// set has all. Its length is a power of two.
 type Shreds []byte
 
 // each calls f with the place of each part of a text: three bytes in a row, four of a word, because most threes are in every long
@@ -199,7 +199,7 @@ func (s Shreds) each(text []byte, f func(at uint64, bit byte)) {
 	var last uint64 // bytes
 	run, word := 0, 0
 	part := func(size int) {
-		at := (last&(1<<(8*size)-1) | uint64(size)<<56) * prime >> 32 % uint64(8*len(s))
+		at := (last&(1<<(8*size)-1) | uint64(size)<<56) * prime >> 32 & uint64(8*len(s)-1)
 		f(at/8, 1<<(at%8))
 	}
 	for _, c := range text {
