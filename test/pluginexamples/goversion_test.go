@@ -48,6 +48,7 @@ func TestGoOfVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("go of version 1", func(t *testing.T) {
+		t.Parallel()
 		var said []caller.Progress
 		p := open(t, goOfVersion1, ` {"greeting": "good morning", "share": 1, "style": "fancy"} `, withAll, func(_ *supervise.Spec, o *supervise.Options) {
 			o.Client.Progress = func(_ context.Context, p caller.Progress) { said = append(said, p) }

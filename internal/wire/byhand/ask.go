@@ -96,18 +96,6 @@ func decodeStep(data []byte) (s core.Step, err error) {
 	}))
 }
 
-// countTokens encodes a CountTokens of each list of parts.
-func countTokens(contents [][]core.Part) (b []byte, err error) {
-	for _, parts := range contents {
-		content, err := AppendParts(nil, 1, parts)
-		if err != nil {
-			return nil, err
-		}
-		b = AppendBytes(b, 1, AppendBytes(nil, 3, content))
-	}
-	return b, nil
-}
-
 // Env returns the resources of a provider in a plugin: those of the host of a call, by the call's context. Known returns the models
 // that the host sent with its last call; nil before.
 func Env(logger *slog.Logger, known func() map[string]model.Info, of func(ctx context.Context) *Host) registry.Env {

@@ -139,20 +139,30 @@ func (h *Host) Fill(ctx context.Context, req *core.Request, fail func(error)) {
 
 // count has the host count each list of parts.
 func (h *Host) count(ctx context.Context, contents [][]core.Part) (numbers []int64, err error) {
-	request, err := countTokens(contents)
-	if err != nil {
-		return nil, err
-	}
-	return numbers, h.ask(ctx, "", numCount, request, func(f *Field) error {
-		for packed := f.Value; f.Num == 1 && len(packed) > 0; {
-			v, n := protowire.ConsumeVarint(packed)
-			if n < 0 {
-				return protowire.ParseError(n)
+	for some := range slices.Chunk(contents, maxTexts) { // a message of the protocol has a limit of entries
+		var request []byte
+		for _, parts := range some {
+			content, err := AppendParts(nil, 1, parts)
+			if err != nil {
+				return nil, err
 			}
-			numbers, packed = append(numbers, int64(v)), packed[n:]
+			request = AppendBytes(request, 1, AppendBytes(nil, 3, content))
 		}
-		return nil
-	})
+		err := h.ask(ctx, "", numCount, request, func(f *Field) error {
+			for packed := f.Value; f.Num == 1 && len(packed) > 0; {
+				v, n := protowire.ConsumeVarint(packed)
+				if n < 0 {
+					return protowire.ParseError(n)
+				}
+				numbers, packed = append(numbers, int64(v)), packed[n:]
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
 }
 
 // generate has the host ask the model of that name.

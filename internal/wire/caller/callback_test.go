@@ -71,6 +71,13 @@ func TestCount(t *testing.T) {
 		if want := []int{4, 16, 0, 3}; !slices.Equal(each, want) {
 			t.Errorf("each: counted %v; want %v", each, want)
 		}
+		many := make([][]core.Part, 50_000) // more than one message of the protocol may have
+		for i := range many {
+			many[i] = []core.Part{core.Text(strings.Repeat("y", i%100))}
+		}
+		if n := req.Counter.(eachCounter).CountEach(many...); len(n) != len(many) || n[49_999] != 25 {
+			t.Errorf("many: counted %d, the last %d", len(n), n[len(n)-1])
+		}
 		var all sync.WaitGroup
 		for i := range 50 { // at the same time
 			all.Go(func() {
