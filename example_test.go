@@ -16,7 +16,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -221,7 +220,7 @@ func ExampleOptions_models() {
 		Providers: map[string]config.ProviderValues{
 			"summary": {Strategy: "native", Settings: json.RawMessage(`{"model": "ours"}`)},
 		},
-	}, &condense.Options{Models: map[string]model.Generator{"ours": extractive.New()}})
+	}, &condense.Options{Models: map[string]model.Generator{"ours": model.Extractive()}})
 	defer h.Close()
 	ctx := context.Background()
 	c := talk(150)

@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -87,7 +86,7 @@ func (o *opened) model(name string) (model.Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{g, g == extractive.New()}, nil
+	return &guarded{g, g == model.Extractive()}, nil
 }
 
 // fits reports whether the provider would get the same models from m under a profile with

@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 )
 
 // A Trial runs a plugin for its author: unapproved, because it changes all the time, unless a policy lists plugins; and
@@ -38,7 +37,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	s.Unpinned = sum == ""
 	opts := &supervise.Options{Logger: t.Output}
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
-	if e, ok := extractive.New().(model.Embedder); ok {
+	if e, ok := model.Extractive().(model.Embedder); ok {
 		opts.Client.Embedder = func() (model.Embedder, error) { return e, nil }
 	}
 	reg, err := resolver.Strategies()
@@ -57,7 +56,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 }
 
 // StandIn returns the extractive model in a form that always answers, as a language model does: what it cannot do is not the plugin's fault.
-func StandIn() model.Generator { return standIn{extractive.New()} }
+func StandIn() model.Generator { return standIn{model.Extractive()} }
 
 type standIn struct{ model.Generator }
 

@@ -9,18 +9,17 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 )
 
 // Without any declaration there is the extractive model, and an error for the rest.
 func TestModelsWithoutAnything(t *testing.T) {
 	m := resolver.NewModels(config.Default(), resolver.ModelOptions{})
-	g, err := m.Model("", extractive.Name)
+	g, err := m.Model("", model.ExtractiveName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, err := g.Generate(t.Context(), &model.Prompt{Messages: []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("We chose tea. It rained all day.")}}}})
-	if err != nil || !strings.HasPrefix(a.Text, extractive.Label) {
+	if err != nil || !strings.HasPrefix(a.Text, model.ExtractiveLabel) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	if err := m.Check("", ""); !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "names no model, and its profile has none") {

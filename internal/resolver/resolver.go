@@ -24,7 +24,6 @@ import (
 	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
@@ -105,7 +104,7 @@ func namesNoFile(settings json.RawMessage) error {
 // Models resolves the names of language models. It looks for a name among the models of
 // the program, then in the section models of the configuration, then in the built-in table
 // as provider/model if there is a client for the provider's API; the last one is
-// [extractive.Name]. It is safe for concurrent use.
+// [model.ExtractiveName]. It is safe for concurrent use.
 type Models struct {
 	config *config.Config
 	opts   ModelOptions
@@ -291,7 +290,7 @@ func (r *Models) Agent(req *core.Request) string {
 // Available returns every model that a provider can name, and the default, whose name is empty.
 func (r *Models) Available(agent string) iter.Seq2[string, model.Info] {
 	return func(yield func(string, model.Info) bool) {
-		names := append(r.declared(), extractive.Name)
+		names := append(r.declared(), model.ExtractiveName)
 		if r.name(agent, "") != "" {
 			names = append(names, "")
 		}
@@ -307,7 +306,7 @@ func (r *Models) Available(agent string) iter.Seq2[string, model.Info] {
 func (r *Models) find(name string) (*config.Model, error) {
 	m, err := r.config.Model(name)
 	switch {
-	case err != nil && name == extractive.Name:
+	case err != nil && name == model.ExtractiveName:
 		return nil, nil //nolint:nilnil // it is in neither
 	case err != nil:
 		return nil, r.unknown(name)
@@ -318,7 +317,7 @@ func (r *Models) find(name string) (*config.Model, error) {
 }
 
 func (r *Models) unknown(name string) error {
-	names := append(r.declared(), extractive.Name)
+	names := append(r.declared(), model.ExtractiveName)
 	list := strings.Join(names, ", ")
 	for m := range catalog.All() {
 		if _, ok := clients[m.Provider]; ok {
@@ -357,7 +356,7 @@ func (r *Models) open(name string) (model.Generator, error) {
 	case err != nil:
 		return nil, err
 	case m == nil:
-		return extractive.New(), nil
+		return model.Extractive(), nil
 	case m.Withheld != "":
 		return skipped{
 			model.Info{Name: m.Name, Window: m.Window, MaxOutput: m.MaxOutput},

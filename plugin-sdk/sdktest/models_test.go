@@ -9,7 +9,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/plugin-sdk/sdktest"
 	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/registry"
@@ -17,7 +16,7 @@ import (
 
 // TestModels checks that a strategy in a plugin can call the models of the host.
 func TestModels(t *testing.T) {
-	models := map[string]model.Generator{"": extractive.New(), "cheap": extractive.New()}
+	models := map[string]model.Generator{"": model.Extractive(), "cheap": model.Extractive()}
 	for _, settings := range []string{`{}`, `{"model":"cheap"}`} {
 		p := sdktest.LoopbackModels(t, native.Strategy(), json.RawMessage(settings), models)
 		res, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))

@@ -13,7 +13,6 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"
@@ -39,10 +38,10 @@ func hybrid(t *testing.T) *core.Chain {
 		t.Fatal(err)
 	}
 	env := registry.Env{Model: func(name string) (model.Generator, error) {
-		if name != extractive.Name {
+		if name != model.ExtractiveName {
 			return nil, fmt.Errorf("no model %q", name)
 		}
-		return extractive.New(), nil
+		return model.Extractive(), nil
 	}}
 	var candidates []core.NamedProvider
 	for _, name := range file.Profiles["hybrid"].Chain {

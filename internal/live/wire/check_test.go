@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 		{wire.Messages, []string{user, call, result, user}, ""},
 		{wire.Messages, []string{user, call, result, `{"role":"system","content":"x"}`}, ""},
 		{wire.Messages, []string{user, `{"role":"system","content":[],"output_config":{"effort":"medium"}}`, call, result}, ""}, // pi, Claude Code
-		{wire.Messages, []string{user, `{"role":"system","content":[],"output_config":{"effort":"medium"}}`}, ""}, // Claude Code, after /compact
+		{wire.Messages, []string{user, `{"role":"system","content":[],"output_config":{"effort":"medium"}}`}, ""},               // Claude Code, after /compact
 		{wire.Messages, []string{user, `{"role":"system","content":[]}`}, "messages.1: the content is missing or empty"},
 		{wire.Messages, []string{user, `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"n","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`, user}, ""},
 		{wire.Messages, nil, "messages: at least one message is required"},

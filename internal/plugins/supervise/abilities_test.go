@@ -10,7 +10,6 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 )
 
 // TestAbilities: a process that does what it did not declare is rejected, no model of the host is asked for it, and the next provider
@@ -31,7 +30,7 @@ func TestAbilities(t *testing.T) {
 			var asked atomic.Int64
 			b.opts.Client.Model = func(*core.Request, string) (model.Generator, error) {
 				asked.Add(1)
-				return extractive.New(), nil
+				return model.Extractive(), nil
 			}
 			out, err := chain(t, b.open(t), time.Minute).Run(t.Context(), request())
 			if err != nil {

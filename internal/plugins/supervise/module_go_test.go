@@ -22,7 +22,6 @@ import (
 	"github.com/condensehq/condense/internal/plugins/wasm/testdata/tidy"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -114,7 +113,7 @@ func TestModuleAsksForMore(t *testing.T) {
 	reg, err := resolver.Strategies()
 	must(err)
 	b := newGoModule(t, `{"do": "asks-more"}`)
-	words, _ := extractive.New().(model.Embedder)
+	words, _ := model.Extractive().(model.Embedder)
 	b.opts.Client.Run, b.opts.Client.Embedder = resolver.RunnerOf(reg), func() (model.Embedder, error) { return words, nil }
 	req := coretest.HalfRequest(coretest.Session())
 	req.Hidden = func(ids ...string) ([]core.Message, error) {

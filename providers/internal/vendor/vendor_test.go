@@ -25,7 +25,6 @@ import (
 	"github.com/condensehq/condense/internal/remote/anthropic"
 	"github.com/condensehq/condense/internal/remote/openai"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/providers/internal/vendor"
 )
 
@@ -411,7 +410,7 @@ func TestDeclines(t *testing.T) {
 			t.Errorf("%s: %v, %+v", reason, err, res)
 		}
 	}
-	if _, err := vendor.New(vendor.DefaultConfig(), extractive.New()); err == nil || !strings.Contains(err.Error(), "no model of a vendor") {
+	if _, err := vendor.New(vendor.DefaultConfig(), model.Extractive()); err == nil || !strings.Contains(err.Error(), "no model of a vendor") {
 		t.Errorf("a model without a vendor: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package extractive_test
+package model_test
 
 import (
 	"testing"
