@@ -11,15 +11,23 @@ import (
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/model/extractive"
 	"github.com/condensehq/condense/plugin-sdk/sdktest"
-	"github.com/condensehq/condense/providers/native"
+	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
 )
 
 // TestModels checks that a strategy in a plugin can call the models of the host.
 func TestModels(t *testing.T) {
+	builtin, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, err := builtin.Get("native")
+	if err != nil {
+		t.Fatal(err)
+	}
 	models := map[string]model.Generator{"": extractive.New(), "cheap": extractive.New()}
 	for _, settings := range []string{`{}`, `{"model":"cheap"}`} {
-		p := sdktest.LoopbackModels(t, native.Strategy(), json.RawMessage(settings), models)
+		p := sdktest.LoopbackModels(t, native, json.RawMessage(settings), models)
 		res, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
 		if err != nil {
 			t.Fatal(err)
@@ -29,8 +37,8 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: got %s, %v", settings, text, err)
 		}
 	}
-	p := sdktest.LoopbackModels(t, native.Strategy(), json.RawMessage(`{"model":"dear"}`), models)
-	_, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
+	p := sdktest.LoopbackModels(t, native, json.RawMessage(`{"model":"dear"}`), models)
+	_, err = p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))
 	if err == nil || !strings.Contains(err.Error(), `has no language model "dear"; there are ["" "cheap"]`) {
 		t.Errorf("got error %v", err)
 	}
