@@ -55,18 +55,21 @@ func TestEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(module)
-	if err != nil {
-		t.Fatal(err)
+	inAssemblyScript := strings.Replace(module, "rust", "assemblyscript", 1)
+	sumOf := func(file string) string {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := sha256.Sum256(data)
+		return hex.EncodeToString(is[:])
 	}
-	is := sha256.Sum256(data)
-	sum := hex.EncodeToString(is[:])
+	sum := sumOf(module)
 	other := strings.Repeat("0", len(sum))
 	broken := filepath.Join(t.TempDir(), "broken.wasm")
 	if err := os.WriteFile(broken, []byte("no module"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	is = sha256.Sum256([]byte("no module"))
 	t.Setenv("EMBED_SECRET", "secret")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const hint = "a program runs modules if main calls Init of plugin-sdk/host/wasm first: does "
@@ -77,11 +80,12 @@ func TestEmbedded(t *testing.T) {
 		starts int // of its processes
 	}{
 		{"early", []string{module, sum}, `^tidy applied`, 2},
+		{"early", []string{inAssemblyScript, sumOf(inAssemblyScript)}, `^tidy applied`, 2},
 		{"by", []string{module, sum, built}, `^tidy applied`, 2},
 		{"by", []string{module, sum, program("never")}, `^tidy failed .*embed: \\?"plugin-wasm\\?" is no file.*` + hint, 2},
 		{"by", []string{module, sum, built + "-not"}, `^tidy failed .*the program that runs it: .*does not exist`, 1},
 		{"early", []string{module, other}, `^tidy failed .*is not the plugin that was pinned`, 1},
-		{"early", []string{broken, hex.EncodeToString(is[:])}, `^tidy failed .*it cannot run: it is not a valid module of WebAssembly: [a-z ]+\n`, 2},
+		{"early", []string{broken, sumOf(broken)}, `^tidy failed .*it cannot run: it is not a valid module of WebAssembly: [a-z ]+\n`, 2},
 		{"never", []string{module, sum}, `this program runs none: call Init of plugin-sdk/host/wasm first in main`, 1},
 		{"late", []string{module, sum}, `^tidy failed .*embed: \\?"plugin-wasm\\?" is no file.*` + hint, 2},
 	} {
