@@ -209,6 +209,10 @@ func facts(s *install.Staged) (all [][2]string, _ error) {
 	if len(m.Env) > 0 {
 		env = listed(m.Env) + ": only if you list them in env in the configuration"
 	}
+	requires := m.Requires
+	if requires != "" {
+		requires += " or later"
+	}
 	reads, sandbox := "the conversations that it shortens; files and network are not restricted", ""
 	if config.IsModule(s.File()) {
 		asks, err := plugins.Asks(s.File())
@@ -224,7 +228,7 @@ func facts(s *install.Staged) (all [][2]string, _ error) {
 		{"reads", reads},
 		{"runs as", sandbox},
 		{"made with", m.SDK},
-		{"condense", m.Requires},
+		{"for condense", requires},
 		{"settings", listed(plain.Each(m.Settings, func(s registry.Setting) string { return s.Name }))},
 	}
 	return slices.DeleteFunc(all, func(f [2]string) bool { return f[1] == "" }), nil
