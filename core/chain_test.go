@@ -461,6 +461,6 @@ func TestNestedChainFails(t *testing.T) {
 // TestChainIsAProvider holds a chain to the contract of providers.
 func TestChainIsAProvider(t *testing.T) {
 	coretest.Run(t, func(t *testing.T) core.CondensationProvider {
-		return chainOf(t, nil, coretest.Summarizes(), coretest.Truncates())
+		return chainOf(t, nil, coretest.Keeps(), coretest.Truncates())
 	})
 }

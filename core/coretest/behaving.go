@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/condensehq/condense/core"
 )
@@ -19,40 +18,10 @@ func Keeps() core.CondensationProvider {
 	})
 }
 
-// Truncates returns a provider that hides as many of the oldest groups as necessary and
-// inserts a marker with their number.
+// Truncates returns a provider that hides the oldest groups until the rest meets the target, and inserts a marker with the number of
+// their messages before the rest. It keeps system messages, protected messages, the last group and groups with pending calls. If the
+// result is not shorter, it keeps everything.
 func Truncates() core.CondensationProvider {
-	return shortener(func(hidden []core.Message) core.Message {
-		m := User(core.Text(fmt.Sprintf("[%d messages left out]", len(hidden))))
-		m.Kind = core.KindMarker
-		return m
-	})
-}
-
-// Summarizes returns a provider that replaces the oldest groups by a summary. It uses no
-// model: the summary has the first words of each message.
-func Summarizes() core.CondensationProvider {
-	return shortener(func(hidden []core.Message) core.Message {
-		var text strings.Builder
-		text.WriteString("What happened so far:")
-		for i := range hidden[:min(len(hidden), 20)] {
-			for _, p := range hidden[i].Parts {
-				if t, ok := p.(core.Text); ok {
-					text.WriteString("\n- " + strings.ToValidUTF8(string(t[:min(len(t), 40)]), ""))
-				}
-			}
-		}
-		m := User(core.Text(text.String()))
-		m.Kind = core.KindSummary
-		return m
-	})
-}
-
-// shortener returns a provider that hides the oldest groups until the rest meets the
-// target, and inserts note(hidden) before the rest. It keeps system messages, protected
-// messages, the last group and groups with pending calls. If the result is not shorter, it
-// keeps everything.
-func shortener(note func(hidden []core.Message) core.Message) core.CondensationProvider {
 	return core.ProviderFunc(func(ctx context.Context, req *core.Request) (*core.Result, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -91,7 +60,8 @@ func shortener(note func(hidden []core.Message) core.Message) core.CondensationP
 		if at < 0 {
 			at = len(kept)
 		}
-		n := note(hidden)
+		n := User(core.Text(fmt.Sprintf("[%d messages left out]", len(hidden))))
+		n.Kind = core.KindMarker
 		if tokens+core.MessageTokens(req.Counter, n) > req.Tokens() {
 			return &core.Result{Messages: req.Messages}, nil
 		}

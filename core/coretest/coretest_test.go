@@ -15,9 +15,8 @@ import (
 )
 
 var good = map[string]func() core.CondensationProvider{
-	"Keeps":      coretest.Keeps,
-	"Truncates":  coretest.Truncates,
-	"Summarizes": coretest.Summarizes,
+	"Keeps":     coretest.Keeps,
+	"Truncates": coretest.Truncates,
 }
 
 func TestGoodProvidersPass(t *testing.T) {
@@ -204,7 +203,7 @@ func TestDeterminismIsReported(t *testing.T) {
 		if calls.Add(1)%2 == 0 {
 			return coretest.Truncates().Condense(ctx, req)
 		}
-		return coretest.Summarizes().Condense(ctx, req)
+		return coretest.Keeps().Condense(ctx, req)
 	})
 	report := coretest.Examine(t.Context(), fickle)
 	if err := report.Err(); err != nil {

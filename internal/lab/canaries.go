@@ -92,19 +92,13 @@ func (w *sessionWork) canaries(ctx context.Context, name string) ([]Canary, erro
 				continue // it would be as without
 			}
 			key := func(run int) string { return w.canaryKey(s.Key, b, run) }
-			runs, err := laps(w, s, key, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) })
+			found, err := laps(w, s, key, func() ([]Canary, error) { return w.plantAndRun(ctx, name, s, b) }, func(c *Canary, run int) {
+				c.Strategy, c.Session, c.Source, c.Mode, c.Run = s.Name, name, w.session.Source, w.session.Mode, run
+			})
 			if err != nil {
 				return nil, err
 			}
-			for run, found := range runs {
-				for _, c := range found {
-					c.Strategy, c.Session, c.Source, c.Mode = s.Name, name, w.session.Source, w.session.Mode
-					if run > 0 {
-						c.Run = run + 1
-					}
-					out = append(out, c)
-				}
-			}
+			out = append(out, found...)
 		}
 	}
 	return out, nil

@@ -57,23 +57,17 @@ func (w *sessionWork) evidence(ctx context.Context, name string, g *gold) ([]Evi
 					continue
 				}
 			}
-			runs, err := laps(w, s, w.evidenceKey(s.Key, t.room), func() ([]Evidence, error) {
+			found, err := laps(w, s, w.evidenceKey(s.Key, t.room), func() ([]Evidence, error) {
 				e, err := w.keptEvidence(ctx, name, s, t, g)
 				return []Evidence{e}, err
+			}, func(e *Evidence, run int) {
+				e.Strategy, e.Budget, e.Session, e.Source, e.Run = s.Name, t.budget, name, w.session.Source, run
+				after[s.Name] = cmp.Or(after[s.Name], e.After)
 			})
 			if err != nil {
 				return nil, err
 			}
-			for run, found := range runs {
-				for _, e := range found {
-					e.Strategy, e.Budget, e.Session, e.Source = s.Name, t.budget, name, w.session.Source
-					if run > 0 {
-						e.Run = run + 1
-					}
-					after[s.Name] = cmp.Or(after[s.Name], e.After)
-					out = append(out, e)
-				}
-			}
+			out = append(out, found...)
 		}
 	}
 	return out, nil

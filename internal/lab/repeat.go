@@ -151,9 +151,10 @@ type lap interface {
 }
 
 // laps runs s through a session, for several rounds, as often as the options say if it asks a model. Runs that are in
-// the cache are not repeated.
-func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play func() ([]T, error)) ([][]T, error) {
-	var out [][]T
+// the cache are not repeated. Label completes a result with the number of its run, which is 0 for the first.
+func laps[T lap](
+	w *sessionWork, s *Strategy, key func(run int) string, play func() ([]T, error), label func(one *T, run int),
+) (out []T, _ error) {
 	for run := 1; run <= w.run.opts.Repeat; run++ {
 		var v []T
 		found := w.run.cache != nil && s.Key != "" && w.run.cache.get(key(run), &v)
@@ -178,7 +179,10 @@ func laps[T lap](w *sessionWork, s *Strategy, key func(run int) string, play fun
 				}
 			}
 		}
-		if out = append(out, v); !asks {
+		for i := range v {
+			label(&v[i], run*min(1, run-1))
+		}
+		if out = append(out, v...); !asks {
 			break
 		}
 	}

@@ -118,19 +118,14 @@ func (w *sessionWork) rounds(ctx context.Context, name string) ([]Round, error) 
 			continue // it would be as without
 		}
 		key := func(run int) string { return w.roundsKey(s.Key, run) }
-		runs, err := laps(w, s, key, func() ([]Round, error) { return w.along(ctx, name, s, w.run.opts.roundSize(total)) })
+		play := func() ([]Round, error) { return w.along(ctx, name, s, w.run.opts.roundSize(total)) }
+		rounds, err := laps(w, s, key, play, func(r *Round, run int) {
+			r.Strategy, r.Session, r.Source, r.Mode, r.Run = s.Name, name, w.session.Source, w.session.Mode, run
+		})
 		if err != nil {
 			return nil, err
 		}
-		for run, rounds := range runs {
-			for _, r := range rounds {
-				r.Strategy, r.Session, r.Source, r.Mode = s.Name, name, w.session.Source, w.session.Mode
-				if run > 0 {
-					r.Run = run + 1
-				}
-				out = append(out, r)
-			}
-		}
+		out = append(out, rounds...)
 	}
 	return out, nil
 }

@@ -14,11 +14,14 @@ import (
 	"github.com/condensehq/condense/internal/plugins/supervise"
 )
 
-// moduleCommand is how this program runs modules of WebAssembly; nil if it cannot. It is a property of the program, as os.Args[0] is.
-var moduleCommand atomic.Pointer[[]string]
+// ModuleCommand is the first argument of a process that runs a module. Programs of other versions have it, too: it stays.
+const ModuleCommand = "plugin-wasm"
 
-// RunsModules says that this program runs a module of WebAssembly if it is executed with this command.
-func RunsModules(command string) { moduleCommand.Store(&[]string{command}) }
+// moduleProgram is the program that runs modules of WebAssembly for this process; nil if there is none.
+var moduleProgram atomic.Pointer[string]
+
+// RunModulesBy makes the program in a file, an absolute path, run modules of WebAssembly when it is started with [ModuleCommand].
+func RunModulesBy(program string) { moduleProgram.Store(&program) }
 
 // startModule is how long a module may take until it is ready: the first time it is compiled, which on a busy machine takes many
 // times its two seconds.
@@ -31,24 +34,21 @@ func base(p config.Provider) supervise.Spec {
 		return s
 	}
 	s.Limits.Start = startModule
-	s.Interpreter = []string{""} // a placeholder for a program that cannot run it: Open refuses it
-	exe, err := os.Executable()
-	if command := moduleCommand.Load(); command != nil && err == nil {
-		s.Interpreter = append([]string{exe}, *command...)
-		if dir, err := os.UserCacheDir(); err == nil {
-			s.Args = []string{filepath.Join(dir, "condense", "wasm")}
-		} else {
-			s.Args = []string{""}
-		}
+	s.Interpreter, s.Args = []string{"", ModuleCommand}, []string{""} // without a program, Open refuses it
+	if program := moduleProgram.Load(); program != nil {
+		s.Interpreter[0] = *program
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		s.Args[0] = filepath.Join(dir, "condense", "wasm")
 	}
 	return s
 }
 
 // open opens a plugin.
 func open(s supervise.Spec, opts *supervise.Options) (*supervise.Process, error) {
-	if slices.Equal(s.Interpreter, []string{""}) {
-		return nil, fmt.Errorf("plugin %s: %s is a module of WebAssembly, which only the program condense and programs made by "+
-			"'condense build' run", s.Name, s.Path)
+	if len(s.Interpreter) > 0 && s.Interpreter[0] == "" {
+		return nil, fmt.Errorf("plugin %s: %s is a module of WebAssembly, and this program runs none: call Init of "+
+			"plugin-sdk/host/wasm first in main, or host.ModulesBy with an installed condense", s.Name, s.Path)
 	}
 	return supervise.Open(s, opts)
 }

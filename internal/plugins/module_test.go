@@ -52,11 +52,12 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// TestModulesNeedTheProgram: another program that embeds condense says why it does not run one.
-func TestModulesNeedTheProgram(t *testing.T) {
+// TestModulesNeedAProgram: a program that has not called Init says what to do.
+func TestModulesNeedAProgram(t *testing.T) {
 	trial := plugins.Trial{Plugin: config.Provider{Name: "acme", Plugin: "/a.wasm"}}
 	_, err := trial.Open()
-	const want = "plugin acme: /a.wasm is a module of WebAssembly, which only the program condense and programs made by 'condense build' run"
+	const want = "plugin acme: /a.wasm is a module of WebAssembly, and this program runs none: call Init of plugin-sdk/host/wasm first in main, " +
+		"or host.ModulesBy with an installed condense"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}

@@ -113,22 +113,12 @@ func (c *Config) Validate() error {
 	case c.Preset != "" && len(c.Passes) > 0:
 		errs = append(errs, fmt.Errorf("passes: the preset %q has passes of its own; leave one of the two out", c.Preset))
 	}
-	if !(c.Land >= 0 && c.Land <= 1) {
-		errs = append(errs, fmt.Errorf("land: %v is not between 0 and 1", c.Land))
-	}
-	if c.MinGain < 0 {
-		errs = append(errs, fmt.Errorf("min_gain: %d is negative", c.MinGain))
-	}
+	errs = append(errs, share("land", c.Land), atLeast(0, "min_gain", c.MinGain))
 	if !(c.MinShare >= 0 && c.MinShare < 1) {
 		errs = append(errs, fmt.Errorf("min_share: %v is not at least 0 and below 1", c.MinShare))
 	}
-	if err := c.Accept.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := steps(c.Passes); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	_, err := steps(c.Passes)
+	return errors.Join(append(errs, c.Accept.Validate(), err)...)
 }
 
 // steps makes passes ready to run.
@@ -167,14 +157,7 @@ type Accept struct {
 
 // Validate says which condition is out of range.
 func (a *Accept) Validate() error {
-	var errs []error
-	if a.Messages < 0 {
-		errs = append(errs, fmt.Errorf("accept: messages: %d is negative", a.Messages))
-	}
-	if a.Users < 0 {
-		errs = append(errs, fmt.Errorf("accept: users: %d is negative", a.Users))
-	}
-	return errors.Join(errs...)
+	return errors.Join(atLeast(0, "accept: messages", a.Messages), atLeast(0, "accept: users", a.Users))
 }
 
 // refuses says which condition the conversation does not meet; empty if it meets all. Conditions

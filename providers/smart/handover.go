@@ -61,10 +61,7 @@ func (c *HandoverConfig) Validate() error {
 	if !(c.Share > 0 && c.Share <= 0.9) {
 		errs = append(errs, fmt.Errorf("share: %v is not above 0 and at most 0.9", c.Share))
 	}
-	if !(c.Unknown >= 0 && c.Unknown <= 1) {
-		errs = append(errs, fmt.Errorf("unknown: %v is not between 0 and 1", c.Unknown))
-	}
-	return errors.Join(append(errs, atLeast(1, "max_calls", c.MaxCalls))...)
+	return errors.Join(append(errs, share("unknown", c.Unknown), atLeast(1, "max_calls", c.MaxCalls))...)
 }
 
 // Handover returns the strategy that has a model write an account and keeps verbatim parts next to it, for a registry.

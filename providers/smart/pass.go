@@ -94,6 +94,14 @@ func atLeast(least int, name string, n int) error {
 	return fmt.Errorf("%s: %d is below %d", name, n, least)
 }
 
+// share returns an error if the setting called name is no share of 1.
+func share(name string, x float64) error {
+	if !(x >= 0 && x <= 1) {
+		return fmt.Errorf("%s: %v is not between 0 and 1", name, x)
+	}
+	return nil
+}
+
 // A step is a pass in a list, with its settings.
 type step struct {
 	pass   *pass

@@ -107,10 +107,7 @@ type headTailSettings struct {
 
 // Validate says which setting is out of range.
 func (s *headTailSettings) Validate() error {
-	if !(s.Head >= 0 && s.Head <= 1) {
-		return fmt.Errorf("head: %v is not between 0 and 1", s.Head)
-	}
-	return limits(s.Tokens, s.Start, s.Keep)
+	return cmp.Or(share("head", s.Head), limits(s.Tokens, s.Start, s.Keep))
 }
 
 var headTailPass = define("headtail", classLossy, "",

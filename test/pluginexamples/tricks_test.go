@@ -217,11 +217,13 @@ func TestCrash(t *testing.T) {
 			})
 			tricks := map[string]string{"exit": "exit status 3"}
 			if l.name == "node" {
-				tricks["crash"] = "nobody catches this"
+				tricks["crash"] = "Error: nobody catches this at tricks.mjs:"
+				tricks["reject"] = "Error: nobody waits for this at tricks.mjs:"
+				tricks["reject_text"] = `a promise that nobody waits for was rejected: "of text"`
 			}
 			for trick, want := range tricks {
 				_, err := p.Condense(t.Context(), request(trick))
-				if crash := new(supervise.CrashError); !errors.As(err, &crash) || !strings.Contains(err.Error()+crash.Output, want) {
+				if crash := new(supervise.CrashError); !errors.As(err, &crash) || !strings.Contains(err.Error(), want) || !plugins.Broken(err) {
 					t.Errorf("%s: got %v, want a crash with %q", trick, err, want)
 				}
 				if got := ask(t, p, request("nothing")); len(got) != 2 {

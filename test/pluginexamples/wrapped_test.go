@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab"
+	"github.com/condensehq/condense/internal/lab/judge"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/plugin-sdk/sdktest"
+	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/providers/smart"
+	"github.com/condensehq/condense/registry"
 )
 
 // TestWrapped: a built-in strategy served as a plugin is as good as itself in every measure, before truncation and after it, and when its
@@ -87,5 +91,52 @@ func TestWrapped(t *testing.T) {
 	}
 	if later < 3 {
 		t.Errorf("only %d rounds were compared", later)
+	}
+}
+
+// A measured plugin is one that a judge can watch.
+type measured struct {
+	core.CondensationProvider
+
+	may core.Abilities
+}
+
+func (m measured) Abilities() core.Abilities { return m.may }
+func (measured) PeakMemory() int64           { return 0 }
+
+// TestWrappedIsJudged: the first line of the judge says that a built-in strategy as a plugin works, and nothing says that it is worse than
+// itself: alone and as the first link of a chain.
+func TestWrappedIsJudged(t *testing.T) {
+	t.Parallel()
+	testkit.Slow(t)
+	builtin, err := registry.New(providers.Builtin()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	itself, err := smart.New(smart.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := slidingwindow.New(slidingwindow.DefaultConfig())
+	rest := &lab.Strategy{Name: "smart", Truncation: "truncation", Chain: []core.NamedProvider{
+		{Name: "smart", Provider: itself}, {Name: "truncation", Provider: window},
+	}}
+	items, err := lab.Find("demo:entire", "demo:roo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rest := range []*lab.Strategy{nil, rest} {
+		w := &judge.Watch{Plugin: measured{sdktest.Loopback(t, smart.Strategy(), nil), smart.Strategy().Abilities}, Rest: rest}
+		list, _, err := w.Strategies(t.Context(), builtin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, opts := &judge.Card{Abilities: smart.Strategy().Abilities}, judge.Options
+		if err := card.Run(t.Context(), w, items, list, &opts); err != nil {
+			t.Fatal(err)
+		}
+		if !card.Passed || card.Verdict != "works" || len(card.Worse) > 0 || strings.Contains(card.Why, "worse") {
+			t.Errorf("with a rest: %v: got %s: %s, worse in %v", rest != nil, card.Verdict, card.Why, card.Worse)
+		}
 	}
 }

@@ -18,8 +18,7 @@ import (
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/command"
-	"github.com/condensehq/condense/internal/plugins"
-	"github.com/condensehq/condense/internal/plugins/wasm"
+	"github.com/condensehq/condense/plugin-sdk/host/wasm"
 	"github.com/condensehq/condense/registry"
 	"github.com/condensehq/condense/tokens"
 )
@@ -27,10 +26,7 @@ import (
 // Main runs the command given by the arguments of the process, with these strategies in addition to the built-in
 // ones, and ends the process. A name that two strategies share, built in or not, is an error of every command.
 func Main(strategies ...registry.Strategy) {
-	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
-		os.Exit(wasm.Run(os.Args[2:]))
-	}
-	plugins.RunsModules(wasm.Command)
+	wasm.Init()
 	for _, name := range []string{tokens.O200kBase, tokens.CL100kBase} {
 		tokens.Register("tiktoken/"+name, func() (func(s string) int, error) {
 			tiktoken.SetBpeLoader(embedded{})

@@ -24,6 +24,7 @@ const (
 	verdictForges    = "forges"
 	verdictBreaks    = "breaks rules"
 	verdictNothing   = "does nothing"
+	verdictChain     = "needs a chain"
 	verdictTruncates = "only truncates"
 	verdictForgets   = "forgets"
 	verdictWorks     = "works"
@@ -261,6 +262,9 @@ var forging = []string{
 // minOwn is the least share of the saving for which a plugin counts as doing something.
 const minOwn = 0.05
 
+// lossless is the least share of what was needed later that is left by a plugin that loses nothing; the measure has two digits.
+const lossless = 0.995
+
 func (c *Card) verdict(w *Watch) (verdict, why string) {
 	r := &c.Recorded
 	if r.Failed > 0 {
@@ -282,7 +286,9 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 			others = append(others, f.Text)
 		}
 	}
-	own := c.all().Own
+	all := c.all()
+	own := all.Own
+	little := own != nil && max(own.Mean, w.own) < minOwn && c.Before == "" && !c.ingest
 	switch {
 	case len(forged) > 0:
 		return verdictForges, forged[0] + more(len(forged)-1)
@@ -293,7 +299,11 @@ func (c *Card) verdict(w *Watch) (verdict, why string) {
 	case r.Acted == 0:
 		return verdictNothing, fmt.Sprintf(
 			"it changed none of %d recorded conversations above the target; what was saved, the rest of the chain saved", r.Due)
-	case own != nil && max(own.Mean, w.own) < minOwn && c.Before == "" && !c.ingest:
+	case little && w.forgot == "" && r.Truncated < r.Acted && all.Alone != nil && all.Alone.Mean >= lossless && all.Left.Mean < 1:
+		return verdictChain, fmt.Sprintf(
+			"alone it saves %.2g %% of the tokens and loses nothing that was needed later: judge it with --chain 'mine,smart'",
+			100*(1-all.Left.Mean))
+	case little:
 		return verdictNothing, fmt.Sprintf("next to nothing: %.2f of what its chain saved; truncation saved the rest", own.Mean)
 	case r.Truncated == r.Acted:
 		return verdictTruncates, fmt.Sprintf(

@@ -70,7 +70,7 @@ func TestHostileCalls(t *testing.T) {
 		if err := p.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		pid := p.Status().PID
+		pid := p.Seen().PID
 		timeout := time.Minute
 		if tt.want == late {
 			timeout = 600 * time.Millisecond
@@ -105,7 +105,7 @@ func TestHostileCalls(t *testing.T) {
 		if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
 			t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
 		}
-		s := p.Status()
+		s := p.Seen()
 		if s.State != tt.then || (s.PID == pid) != (tt.then == ready) {
 			t.Errorf("then: got %s with pid %d, was %d; want %s", s.State, s.PID, pid, tt.then)
 		}

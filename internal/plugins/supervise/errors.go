@@ -171,13 +171,13 @@ func (e *CrashError) Unwrap() error { return e.Reason }
 // Python's, Node's, Rust's.
 func beginsCrash(line string) bool {
 	return slices.ContainsFunc(crashLines, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) ||
-		strings.HasPrefix(line, "thread '") && strings.Contains(line, "panicked at")
+		strings.HasPrefix(line, "thread '") && strings.Contains(line, "panicked at") || nodePlace().MatchString(line)
 }
 
 var crashLines = []string{
 	"panic: ", "fatal error: ", "runtime: ", "SIGSEGV", "SIGQUIT", "unexpected fault address",
 	"Traceback (most recent call last)",
-	"node:internal/", "Uncaught ", "[UnhandledPromiseRejection", "# Fatal", "<--- Last few GCs",
+	"Uncaught ", "[UnhandledPromiseRejection", "# Fatal", "<--- Last few GCs",
 }
 
 // headlineOf summarizes the output of a crash in one line: the error and, if known, its place.
@@ -191,13 +191,8 @@ func headlineOf(lines []string) string {
 			}
 		}
 		return clip(first, 300)
-	case strings.HasPrefix(first, "node:internal/"):
-		for _, l := range lines[1:] {
-			if strings.Contains(l, "Error") && !strings.HasPrefix(strings.TrimSpace(l), "at ") {
-				return clip(l, 300) + nodeFrame(lines)
-			}
-		}
-		return clip(first, 300)
+	case nodePlace().MatchString(first):
+		return clip(nodeError(lines), 300) + nodeFrame(lines)
 	default:
 		return clip(first, 300) + goFrame(lines)
 	}
@@ -230,9 +225,25 @@ func pythonFrame(lines []string) string {
 	return ""
 }
 
-// nodeFrame finds the line of JavaScript that failed: the first frame that belongs to no library.
+// nodePlace matches the first line of what Node writes about an uncaught error: the place in Node itself or in a file.
+var nodePlace = plain.Pattern(`^(node:internal/|(file://)?/.*\.[cm]?[jt]s:\d+$)`)
+
+// nodeError returns the error that Node writes below the mark in a line of the code.
+func nodeError(lines []string) string {
+	said := slices.IndexFunc(lines, func(l string) bool { return strings.Trim(l, " \t^") == "" }) + 1
+	if said == 0 { // no mark
+		said = slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Error") })
+	}
+	text := lines[max(0, min(said, len(lines)-1))]
+	if _, reason, ok := strings.Cut(text, " The promise rejected with the reason "); ok {
+		return "a promise that nobody waits for was rejected: " + reason
+	}
+	return text
+}
+
+// nodeFrame finds the line of JavaScript that failed: the first frame that belongs to no library, or the place, which has no column.
 func nodeFrame(lines []string) string {
-	for _, l := range lines {
+	for _, l := range slices.Concat(lines[1:], []string{"at " + lines[0] + ":1"}) {
 		frame, ok := strings.CutPrefix(strings.TrimSpace(l), "at ")
 		if !ok || strings.Contains(frame, "node:") || strings.Contains(frame, "/node_modules/") || strings.Contains(frame, "/condense/") {
 			continue
@@ -272,6 +283,8 @@ func explainStart(err error) error {
 	return err
 }
 
+var errData = errors.New("it cannot run")
+
 // early explains the end of a process that was never ready.
 func (c *child) early() error {
 	when := "before its handshake"
@@ -284,8 +297,10 @@ func (c *child) early() error {
 			return fmt.Errorf("it ended %s (%s): %s", when, c.status, h.meaning)
 		}
 	}
-	switch said := cmp.Or(headline, c.out.lastLines(3)); said {
-	case "":
+	switch said := cmp.Or(headline, c.out.lastLines(3)); {
+	case c.status == fmt.Sprintf("exit status %d", ExitData):
+		return fmt.Errorf("%w: %s", errData, said)
+	case said == "":
 		return fmt.Errorf("it ended %s (%s) and wrote nothing", when, c.status)
 	default:
 		return fmt.Errorf("it ended %s (%s); it wrote: %s", when, c.status, said)

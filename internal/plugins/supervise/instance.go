@@ -92,7 +92,9 @@ func (i *instance) start(ctx context.Context, connect func() (plugin.ClientProto
 		err = i.late(ctx)
 	}
 	if err != nil {
-		err = i.explain(err)
+		if err = i.explain(err); len(i.spec.Interpreter) > 0 && i.child.addr.Load() == nil && !errors.Is(err, errData) {
+			err = fmt.Errorf("%w; a program runs modules if main calls Init of plugin-sdk/host/wasm first: does %s?", err, i.spec.Interpreter[0])
+		}
 		i.child.kill()
 		return errors.Join(err, i.end())
 	}

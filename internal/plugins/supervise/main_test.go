@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/testkit"
+	"github.com/condensehq/condense/plugin-sdk/host/wasm"
 )
 
 // startedWith is the environment of this process before a test binary that measures coverage
@@ -21,9 +21,7 @@ var startedWith = os.Environ()
 // the program of that name.
 func TestMain(m *testing.M) {
 	testkit.Covered()
-	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
-		os.Exit(wasm.Run(os.Args[2:]))
-	}
+	wasm.Init()
 	if len(os.Args) > 2 && os.Args[1] == "plugin" {
 		run, ok := programs[os.Args[2]]
 		if !ok {

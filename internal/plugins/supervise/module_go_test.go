@@ -17,8 +17,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/plugins/wasm/testdata/tidy"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
@@ -245,7 +245,7 @@ func benchmarkedModule(b *testing.B, file string) *supervise.Process {
 	cache, err := moduleCache()
 	must(err)
 	return benchmarkedSpec(b, supervise.Spec{
-		Path: file, Interpreter: []string{self(), wasm.Command}, Args: []string{cache}, Limits: supervise.Limits{Start: 5 * time.Minute},
+		Path: file, Interpreter: []string{self(), plugins.ModuleCommand}, Args: []string{cache}, Limits: supervise.Limits{Start: 5 * time.Minute},
 	})
 }
 

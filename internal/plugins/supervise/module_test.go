@@ -15,8 +15,8 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/wire/caller"
 )
 
@@ -29,7 +29,7 @@ func newModule(t *testing.T, file, settings string) *bench {
 	exe := b.spec.Path
 	path, err := filepath.Abs(file)
 	must(err)
-	b.spec.Path, b.spec.Interpreter = path, []string{exe, wasm.Command}
+	b.spec.Path, b.spec.Interpreter = path, []string{exe, plugins.ModuleCommand}
 	b.spec.Args = []string{filepath.Join(b.dir, "cache"), "in=" + b.dir}
 	b.spec.Settings = []byte(settings)
 	b.spec.Env = nil
@@ -90,7 +90,7 @@ func TestHostileModules(t *testing.T) {
 		if out.Provider != "truncation" || out.TokensAfter > req.Budget.Limit {
 			t.Errorf("got %d tokens by %s; want at most %d by truncation", out.TokensAfter, out.Provider, req.Budget.Limit)
 		}
-		if s := p.Status(); tt.then == ready && s.State != ready || s.Crashes != 0 {
+		if s := p.Seen(); tt.then == ready && s.State != ready || s.Crashes != 0 {
 			t.Errorf("then: got %s after %d crashes; want %s after none", s.State, s.Crashes, tt.then)
 		}
 	})
@@ -106,10 +106,10 @@ func TestLateModuleIsReplaced(t *testing.T) {
 	if err := p.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	was := p.Status().PID
+	was := p.Seen().PID
 	wantError(t, within(t, p, 300*time.Millisecond), nil, "no answer in time")
 	wantError(t, within(t, p, 5*time.Second), nil, "no answer in time")
-	if s := p.Status(); s.Crashes != 0 || s.Starts < 2 || s.PID == was {
+	if s := p.Seen(); s.Crashes != 0 || s.Starts < 2 || s.PID == was {
 		t.Errorf("got process %d after %d starts and %d crashes; want another one than %d", s.PID, s.Starts, s.Crashes, was)
 	}
 }

@@ -264,51 +264,20 @@ func (p *Process) shutdown() error {
 	return p.dir.remove()
 }
 
-// A Status is the state of a [Process].
+// A Status counts the processes of a [Process].
 type Status struct {
-	State   State
-	PID     int // of the process; 0 if none runs
-	Calls   int // that run
+	PID     int // of the one that runs; 0 if none does
 	Starts  int // so far, including failed ones
-	Crashes int // processes that ended by themselves or had to be killed, so far
+	Crashes int // that ended by themselves or had to be killed, so far
 }
 
-// A State is the state of a [Process].
-type State string
-
-// The states.
-const (
-	StateStopped  State = "stopped"  // the next call starts a process
-	StateStarting State = "starting" // calls wait
-	StateReady    State = "ready"
-	StateWaiting  State = "waiting" // a process failed; the next starts after a pause
-	StateBroken   State = "broken"  // too many failed; none is started during a longer pause
-	StateOpen     State = "open"    // calls to a process that runs failed: none is sent for a while
-	StateClosed   State = "closed"
-)
-
-// Status returns the state of p.
+// Status returns the status of p.
 func (p *Process) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Status{State: StateStopped, Calls: len(p.slots), Starts: p.starts, Crashes: p.crashes}
+	s := Status{Starts: p.starts, Crashes: p.crashes}
 	if p.current != nil {
 		s.PID = p.current.child.pid()
-	}
-	failed := p.restarts.wait(time.Now()) > 0
-	switch {
-	case p.closed:
-		s.State = StateClosed
-	case p.breaker.left() > 0:
-		s.State = StateOpen
-	case p.current != nil:
-		s.State = StateReady
-	case p.starting != nil:
-		s.State = StateStarting
-	case failed && p.restarts.broken:
-		s.State = StateBroken
-	case failed:
-		s.State = StateWaiting
 	}
 	return s
 }

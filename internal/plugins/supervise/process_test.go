@@ -68,7 +68,7 @@ type state struct {
 
 func wantState(t *testing.T, p *supervise.Process, want state) {
 	t.Helper()
-	if s := p.Status(); (state{s.State, s.Starts, s.Crashes}) != want {
+	if s := p.Seen(); (state{s.State, s.Starts, s.Crashes}) != want {
 		t.Errorf("got %s after %d starts and %d crashes; want %+v", s.State, s.Starts, s.Crashes, want)
 	}
 }
@@ -104,7 +104,7 @@ func TestCrashLoop(t *testing.T) {
 	wantState(t, p, state{supervise.StateBroken, 3, 3})
 	// A call would wait for a pause this short, but not for a broken plugin.
 	wantError(t, refused(t, p), core.ErrUnavailable, "it may start again in ")
-	n := p.Status().Starts
+	n := p.Seen().Starts
 	time.Sleep(soon)
 	wantError(t, condenseOnce(t, p), nil, "crashed (exit status 7)") // the trial
 	wantState(t, p, state{supervise.StateBroken, n + 1, n + 1})
@@ -207,12 +207,12 @@ func TestAbandonedCalls(t *testing.T) {
 	if err := p.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pid := p.Status().PID
+	pid := p.Seen().PID
 	for range 2 {
 		wantError(t, within(t, p, 50*time.Millisecond), context.DeadlineExceeded, "no answer in time")
 	}
 	testkit.Eventually(t, "another process", func() bool {
-		now := p.Status().PID
+		now := p.Seen().PID
 		return p.Ping(t.Context()) == nil && now != 0 && now != pid
 	})
 	wantState(t, p, state{ready, 2, 0})
@@ -227,7 +227,7 @@ func TestIdleStop(t *testing.T) {
 		if err := condenseOnce(t, p); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, "stopped", func() bool { return p.Status().State == supervise.StateStopped })
+		testkit.Eventually(t, "stopped", func() bool { return p.Seen().State == supervise.StateStopped })
 		testkit.Eventually(t, "gone", func() bool { return len(processes(t, "in="+b.dir)) == 0 })
 		wantState(t, p, state{supervise.StateStopped, n + 1, 0})
 	}
@@ -245,7 +245,7 @@ func TestTooManyCalls(t *testing.T) {
 			}
 		})
 	}
-	testkit.Eventually(t, "two calls", func() bool { return p.Status().Calls == 2 && b.exists("began") })
+	testkit.Eventually(t, "two calls", func() bool { return p.Seen().Calls == 2 && b.exists("began") })
 	wantError(t, within(t, p, 20*time.Millisecond), core.ErrUnavailable, "plugin acme: 2 calls run, as many as it may have")
 	calls.Go(func() { // this one has time to wait
 		if err := condenseOnce(t, p); err != nil {
@@ -274,10 +274,10 @@ func TestRecycle(t *testing.T) {
 	}
 	calls.Go(call)
 	testkit.Eventually(t, "the call runs", func() bool { return b.exists("began") })
-	was := p.Status().PID
+	was := p.Seen().PID
 	p.Recycle()
 	calls.Go(call)
-	testkit.Eventually(t, "another process", func() bool { pid := p.Status().PID; return pid != 0 && pid != was })
+	testkit.Eventually(t, "another process", func() bool { pid := p.Seen().PID; return pid != 0 && pid != was })
 	if got := len(processes(t, "in="+b.dir)); got != 2 {
 		t.Errorf("got %d processes; want the old one and the new one", got)
 	}
@@ -320,7 +320,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 		t.Helper()
 		var call sync.WaitGroup
 		call.Go(func() { wantError(t, condenseOnce(t, p), supervise.ErrClosed, "closed") })
-		testkit.Eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 && p.Status().State == is })
+		testkit.Eventually(t, "a process", func() bool { return len(processes(t, "in="+b.dir)) == 1 && p.Seen().State == is })
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -376,7 +376,7 @@ func TestImpatientCaller(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	testkit.Eventually(t, "starting", func() bool { return p.Status().State == supervise.StateStarting })
+	testkit.Eventually(t, "starting", func() bool { return p.Seen().State == supervise.StateStarting })
 	err := within(t, p, time.Millisecond)
 	wantError(t, err, core.ErrUnavailable, "plugin acme: it is still starting")
 	patient.Wait()

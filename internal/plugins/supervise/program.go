@@ -130,6 +130,11 @@ func (p *program) copy(s *Spec, src io.Reader, dir *privateDir, mode fs.FileMode
 
 // loadData copies the script that the interpreter of s runs.
 func (p *program) loadData(s *Spec, f *os.File, dir *privateDir) (string, error) {
+	by, err := openProgram(s.Interpreter[0], true)
+	if err != nil {
+		return "", fmt.Errorf("the program that runs it: %w", err)
+	}
+	_ = by.Close()
 	file, sum, err := p.copy(s, f, dir, 0o400)
 	p.path = s.Interpreter[0]
 	p.args = append(slices.Clone(s.Interpreter), sum, file)

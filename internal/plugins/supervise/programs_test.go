@@ -361,7 +361,7 @@ func host() {
 	check(err)
 	check(p.Ping(context.Background()))
 	go p.Condense(context.Background(), request()) //nolint:errcheck // it does not end
-	for p.Status().Calls == 0 {
+	for p.Seen().Calls == 0 {
 		<-time.After(time.Millisecond)
 	}
 	fmt.Println("ready")

@@ -136,7 +136,7 @@ func TestLimits(t *testing.T) {
 	if err := p.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	proc := fmt.Sprintf("/proc/%d/", p.Status().PID)
+	proc := fmt.Sprintf("/proc/%d/", p.Seen().PID)
 	limits, err := os.ReadFile(proc + "limits")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	if group := strings.Fields(rest)[2]; group != strconv.Itoa(p.Status().PID) {
+	if group := strings.Fields(rest)[2]; group != strconv.Itoa(p.Seen().PID) {
 		t.Errorf("it is in the group %s, not in its own", group)
 	}
 }
@@ -177,7 +177,7 @@ func TestHashedBytesRun(t *testing.T) {
 	if err := p.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	exe := fmt.Sprintf("/proc/%d/exe", p.Status().PID)
+	exe := fmt.Sprintf("/proc/%d/exe", p.Seen().PID)
 	if got, err := os.ReadFile(exe); err != nil || !bytes.Equal(got, program) {
 		t.Errorf("what runs is not what was approved (%v)", err)
 	}

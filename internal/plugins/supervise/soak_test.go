@@ -68,7 +68,7 @@ func soak(t *testing.T, p *supervise.Process, conversations int) {
 		})
 	}
 	workers.Wait()
-	s := p.Status()
+	s := p.Seen()
 	t.Logf("%d conversations in %s: %d processes, %d crashes; plugin %v (of the failed, %d crashed; of the skipped, %d between starts and %d while broken); last word %v",
 		8*conversations, time.Since(begun).Round(time.Millisecond), s.Starts, s.Crashes, sum.outcomes, sum.crashed, sum.pause, sum.broken, sum.by)
 	if sum.outcomes[core.OutcomeRejected] > 0 {

@@ -125,7 +125,7 @@ type Spec struct {
 	Unpinned bool
 	// Interpreter, if set, is the program that runs Path, and its first arguments; Path is not executed then but data, such as a
 	// module of WebAssembly. The program gets the digest of the data and the path of a checked copy as further arguments. It belongs
-	// to the host, so it is not pinned.
+	// to the host, so it is not pinned. It exits with [ExitData] if it is not at fault itself.
 	Interpreter []string
 	// Args are passed to the program.
 	Args []string
@@ -145,6 +145,9 @@ type Spec struct {
 	Attach *wire.Reattach
 	Limits Limits
 }
+
+// ExitData is the exit code of an interpreter whose data cannot run.
+const ExitData = 65
 
 // Limits bound the resources of a plugin. The zero value of a field means its default.
 type Limits struct {

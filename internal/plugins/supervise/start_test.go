@@ -57,7 +57,7 @@ func TestOneProcess(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if s := p.Status(); s.Starts != 1 || s.State != supervise.StateReady {
+	if s := p.Seen(); s.Starts != 1 || s.State != supervise.StateReady {
 		t.Errorf("got %d starts and state %s; want 1 and ready", s.Starts, s.State)
 	}
 }

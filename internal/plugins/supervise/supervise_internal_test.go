@@ -115,12 +115,16 @@ func TestEnvironmentOf(t *testing.T) {
 
 func TestHeadline(t *testing.T) {
 	for text, want := range map[string]string{
-		"panic: boom\ngoroutine 1 [running]:\nmain.f(0x1)\n\t/src/acme/f.go:12 +0x1d":                                                                         "panic: boom at f.go:12",
-		"panic: boom [recovered, repanicked]\ngoroutine 1 [running]:\npanic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\nmain.f()\n\t/src/f.go:3 +0x1": "panic: boom [recovered, repanicked] at f.go:3",
-		"fatal error: all goroutines are asleep - deadlock!":                                                                                                  "fatal error: all goroutines are asleep - deadlock!",
-		"Traceback (most recent call last):\n  File \"/p/plugin.py\", line 3, in condense\n    raise ValueError(\"bad\")\nValueError: bad":                    "ValueError: bad at plugin.py:3",
-		"node:internal/process/promises:394\n      triggerUncaughtException(err, true);\nTypeError: x is not a function\n    at f (/p/plugin.mjs:3:1)":        "TypeError: x is not a function at plugin.mjs:3",
-		"thread 'main' panicked at src/main.rs:2:5:\nboom":                                                                                                    "thread 'main' panicked at src/main.rs:2:5:",
+		"panic: boom\ngoroutine 1 [running]:\nmain.f(0x1)\n\t/src/acme/f.go:12 +0x1d":                                                                                                                                                                      "panic: boom at f.go:12",
+		"panic: boom [recovered, repanicked]\ngoroutine 1 [running]:\npanic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\nmain.f()\n\t/src/f.go:3 +0x1":                                                                                              "panic: boom [recovered, repanicked] at f.go:3",
+		"fatal error: all goroutines are asleep - deadlock!":                                                                                                                                                                                               "fatal error: all goroutines are asleep - deadlock!",
+		"Traceback (most recent call last):\n  File \"/p/plugin.py\", line 3, in condense\n    raise ValueError(\"bad\")\nValueError: bad":                                                                                                                 "ValueError: bad at plugin.py:3",
+		"node:internal/process/promises:394\n      triggerUncaughtException(err, true);\nTypeError: x is not a function\n    at f (/p/plugin.mjs:3:1)":                                                                                                     "TypeError: x is not a function at plugin.mjs:3",
+		"file:///p/a.mjs:3\n  throw new Error(text)\n        ^\nTypeError: bad\n    at Timeout.f (file:///p/a.mjs:3:9)\n    at listOnTimeout (node:internal/timers:581:17)":                                                                                "TypeError: bad at a.mjs:3",
+		"/p/a.js:3\n  throw 'Error'\n  ^\nword\n(Use `node --trace-uncaught ...` to show where the exception was thrown)":                                                                                                                                  "word at a.js:3",
+		"node:internal/process/promises:389\n      new UnhandledPromiseRejection(reason);\n      ^\nUnhandledPromiseRejection: This error originated. The promise rejected with the reason \"word\".\n    at throw (node:internal/process/promises:389:7)": "a promise that nobody waits for was rejected: \"word\".",
+		"file:///p/a.mjs:3": "file:///p/a.mjs:3 at a.mjs:3",
+		"thread 'main' panicked at src/main.rs:2:5:\nboom": "thread 'main' panicked at src/main.rs:2:5:",
 	} {
 		lines := strings.Split(text, "\n")
 		if !beginsCrash(lines[0]) {

@@ -1,6 +1,6 @@
 // Package wasm runs a provider that is a module of WebAssembly, in a process of its own that serves the protocol of plugins: a child
-// of the program condense, started by package supervise like any plugin. Only the program imports it, so programs that embed
-// condense have no machine for WebAssembly.
+// of the program, started by package supervise like any plugin. Programs that embed condense have it if they import
+// plugin-sdk/host/wasm.
 package wasm
 
 import (
@@ -17,20 +17,20 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 
+	"github.com/condensehq/condense/internal/plugins"
+	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/wire"
 )
 
-// Command is the hidden command of the program that runs a module. Its arguments are those of [Run].
-const Command = "plugin-wasm"
+// IsChild reports whether a host started this process, with these arguments, to run a module.
+func IsChild(args []string) bool {
+	return len(args) > 4 && args[1] == plugins.ModuleCommand && os.Getenv(wire.Handshake.MagicCookieKey) == wire.Handshake.MagicCookieValue
+}
 
 // Run serves the module in the file args[1] to the host that started this process, and returns the exit code. Args[0] is the
 // SHA-256 of the file, and args[2] a folder for compiled modules, or empty; the others are for whoever looks at the list of processes.
 func Run(args []string) int {
 	stderr := os.Stderr // go-plugin replaces it
-	if len(args) < 3 || os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
-		fmt.Fprintf(stderr, "%s is for condense itself: it runs providers that are modules of WebAssembly\n", Command)
-		return 2
-	}
 	if os.Getenv(wire.EnvExitWithStdin) == "1" {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
@@ -41,7 +41,7 @@ func Run(args []string) int {
 	g, err := load(ctx, args[0], args[1], args[2], stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, strings.ReplaceAll(err.Error(), "\n", "; ")) // the host shows a few lines
-		return 1
+		return supervise.ExitData
 	}
 	plugin.Serve(wire.ServeConfig(&wire.Relay{Guest: g, SDK: machine()}, stderr))
 	return 0

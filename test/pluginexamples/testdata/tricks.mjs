@@ -18,6 +18,8 @@ const tricks = {
   unsupported: () => { throw new Unsupported('not my kind of work') },
   exit: () => process.exit(3),
   crash: () => new Promise(() => setTimeout(() => { throw new Error('nobody catches this') })),
+  reject: () => new Promise(() => { Promise.reject(new Error('nobody waits for this')) }),
+  reject_text: () => new Promise(() => { Promise.reject('of text') }),
   wait: async (call) => {
     waiting++
     try {

@@ -42,6 +42,8 @@ type Installer struct {
 	GitHub string
 	// OS and Arch are the platform, as Go names it; empty means this one.
 	OS, Arch string
+	// SHA256 is what the checksum of SHA256SUMS must be, or of a file without a release around it; optional.
+	SHA256 string
 	// Version is that of this program, which a manifest may require. One that is no release, or empty, is new enough.
 	Version string
 }
@@ -70,6 +72,7 @@ type Staged struct {
 	Asset    string
 	Size     int64     // of the asset, in bytes
 	SHA256   string    // of the asset
+	Release  string    // what [Installer.SHA256] must be for this release
 	About    *Manifest // nil if the release says nothing
 	Approves string    // the checksum that an approval is about: of the program, or of the folder
 	Was      *Pin      // the release in condense.lock before; nil if there was none
@@ -98,6 +101,9 @@ func (s *Staged) File() string {
 	return filepath.Join(s.in.Dir, filepath.FromSlash(s.content), filepath.FromSlash(s.program))
 }
 
+// Files returns the names of the release's files with the plugin, for all platforms, and of its manifest.
+func (s *Staged) Files() []string { return slices.Sorted(maps.Keys(s.pin.Assets)) }
+
 // Same reports whether condense.lock has this release already.
 func (s *Staged) Same() bool {
 	return s.Was != nil && s.Was.Source == s.pin.Source && maps.Equal(s.Was.Assets, s.pin.Assets)
@@ -122,7 +128,11 @@ func (in *Installer) Stage(ctx context.Context, src Source, name string) (*Stage
 	if err != nil {
 		return nil, err
 	}
-	return in.stage(ctx, src, name, func() (map[string]string, bool, error) { return in.sums(ctx, src) })
+	sums, sum, err := in.sums(ctx, src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	return in.stage(ctx, src, name, sums, sum)
 }
 
 // StageLocked stages the plugin of that name in condense.lock. Only the checksums there count, wherever the files come from.
@@ -145,11 +155,11 @@ func (in *Installer) StageLocked(ctx context.Context, name string) (*Staged, err
 	case src.repo != "" && src.tag == "":
 		return nil, fmt.Errorf("%s: the source %s names no release: write its tag, as in %s@v1.0.0", LockFile, src, src)
 	}
-	return in.stage(ctx, src, name, func() (map[string]string, bool, error) { return maps.Clone(pin.Assets), false, nil })
+	return in.stage(ctx, src, name, maps.Clone(pin.Assets), "")
 }
 
-// stage is Stage with the checksums that count.
-func (in *Installer) stage(ctx context.Context, src Source, name string, known func() (map[string]string, bool, error)) (_ *Staged, err error) {
+// stage is Stage with the checksums that count, and that of the file that has them.
+func (in *Installer) stage(ctx context.Context, src Source, name string, sums map[string]string, sum string) (_ *Staged, err error) {
 	lock, err := in.Lock()
 	if err != nil {
 		return nil, err
@@ -160,10 +170,6 @@ func (in *Installer) stage(ctx context.Context, src Source, name string, known f
 			err = errors.Join(fmt.Errorf("%s: %w", src, err), s.Close())
 		}
 	}()
-	sums, lone, err := known()
-	if err != nil {
-		return nil, err
-	}
 	a, err := in.choose(src, sums)
 	switch {
 	case err != nil:
@@ -178,12 +184,11 @@ func (in *Installer) stage(ctx context.Context, src Source, name string, known f
 	if err := s.makeRoom(); err != nil {
 		return nil, err
 	}
-	if err := s.download(ctx, sums[a.file], lone); err != nil {
+	if err := s.download(ctx, sums[a.file]); err != nil {
 		return nil, err
 	}
-	if lone {
-		sums[a.file] = s.SHA256
-	}
+	sums[a.file] = s.SHA256
+	s.Release = cmp.Or(sum, s.SHA256)
 	s.pin = Pin{Source: src.text, Assets: assetsOf(sums, a.plugin)}
 	if s.Was != nil && in.canonical(s.Was.Source) == src.text && !maps.Equal(s.Was.Assets, s.pin.Assets) && src.fixed() {
 		return nil, fmt.Errorf("the release is not the one that was installed: condense.lock has other checksums for it (%s); find out who changed it, or forget it with 'condense plugin remove %s'",
@@ -239,8 +244,8 @@ func writeNew(root *os.Root, name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// download writes the asset to the temporary folder and checks it.
-func (s *Staged) download(ctx context.Context, want string, lone bool) error {
+// download writes the asset to the temporary folder and checks it, if it is known which checksum it must have.
+func (s *Staged) download(ctx context.Context, want string) error {
 	f, err := s.root.OpenFile(path.Join(s.temp, "asset"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -252,10 +257,14 @@ func (s *Staged) download(ctx context.Context, want string, lone bool) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if !lone && s.SHA256 != want {
-		return fmt.Errorf("%s was tampered with or is damaged: its SHA-256 is %s, want %s", s.Asset, s.SHA256, want)
+	if want != "" && s.SHA256 != want {
+		return damaged(s.Asset, s.SHA256, want)
 	}
 	return nil
+}
+
+func damaged(file, is, want string) error {
+	return fmt.Errorf("%s was tampered with or is damaged: its SHA-256 is %s, want %s", file, is, want)
 }
 
 // manifest returns the release's manifest, which has a checksum like every asset.
@@ -266,7 +275,7 @@ func (in *Installer) manifest(ctx context.Context, src Source, want string) (*Ma
 		return nil, err
 	}
 	if sum != want {
-		return nil, fmt.Errorf("%s was tampered with or is damaged: its SHA-256 is %s, want %s", ManifestFile, sum, want)
+		return nil, damaged(ManifestFile, sum, want)
 	}
 	return parseManifest(b.String())
 }
@@ -396,8 +405,8 @@ func (in *Installer) Outdated(ctx context.Context, name string, src Source) (new
 	if err != nil {
 		return newest, false, err
 	}
-	sums, lone, err := in.sums(ctx, newest)
-	if lone && err == nil {
+	sums, sum, err := in.sums(ctx, newest)
+	if sum == "" && err == nil {
 		sums[newest.file], _, err = in.fetch(ctx, newest, newest.file, maxAsset, io.Discard)
 	}
 	return newest, err == nil && !maps.Equal(lock.Plugins[name].Assets, assetsOf(sums, name)), err

@@ -107,6 +107,37 @@ func left(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// The checksum of SHA256SUMS pins everything in a release at an address, and that of a file pins one that is alone.
+func TestPinnedSource(t *testing.T) {
+	all := release(programs())
+	in, base := serve(t, files(all))
+	sum := func(file string) string { return fmt.Sprintf("%x", sha256.Sum256(all[file])) }
+	s, err := put(t.Context(), in, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Release != sum("SHA256SUMS") || len(s.Files()) != 4 || s.Files()[0] != "condense-plugin.json" {
+		t.Errorf("got %s with %s", s.Release, s.Files())
+	}
+	in.SHA256 = s.Release
+	if _, err := put(t.Context(), in, base); err != nil {
+		t.Error(err)
+	}
+	in.SHA256 = sum("CARD.md")
+	if _, err := put(t.Context(), in, base); err == nil || !strings.Contains(err.Error(), "SHA256SUMS was tampered with or is damaged: its SHA-256 is "+s.Release) {
+		t.Errorf("got %v", err)
+	}
+	delete(all, "SHA256SUMS")
+	const file = "condense-tidy-linux-amd64"
+	if _, err := put(t.Context(), in, base+file); err == nil || !strings.Contains(err.Error(), file+" was tampered with or is damaged") {
+		t.Errorf("got %v", err)
+	}
+	in.SHA256 = sum(file)
+	if s, err := put(t.Context(), in, base+file); err != nil || s.Release != sum(file) {
+		t.Error(err)
+	}
+}
+
 // A release is installed from an address and from GitHub, which redirects, and condense.lock has the checksums of all platforms.
 // With the lock another platform installs the same release.
 func TestInstall(t *testing.T) {

@@ -237,32 +237,33 @@ const sumsFile = "SHA256SUMS"
 
 var sumLine = plain.Pattern(`^([0-9A-Fa-f]{64}) [ *]([^/\\\s][^/\\]*)$`)
 
-// sums returns the checksums of a release by the names of its files. A file that is named without a release around it is lone:
-// nothing says which checksum it must have.
-func (in *Installer) sums(ctx context.Context, src Source) (sums map[string]string, lone bool, err error) {
+// sums returns the checksums of a release by the names of its files, and the checksum of the file that has them. That is empty for a file
+// without a release around it, whose checksum is empty, too, unless the installer has one.
+func (in *Installer) sums(ctx context.Context, src Source) (sums map[string]string, sum string, err error) {
 	var b strings.Builder
-	_, _, err = in.fetch(ctx, src, sumsFile, maxSums, &b)
-	if errors.Is(err, fs.ErrNotExist) && src.file != "" {
-		return map[string]string{src.file: ""}, true, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, false, err
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("%w; a release has the file %s, as the workflow of 'condense plugin new --ci' makes it", err, sumsFile)
+	sum, _, err = in.fetch(ctx, src, sumsFile, maxSums, &b)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && src.file != "":
+		return map[string]string{src.file: in.SHA256}, "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "", fmt.Errorf("%w; a release has the file %s, as the workflow of 'condense plugin new --ci' makes it", err, sumsFile)
+	case err != nil:
+		return nil, "", err
+	case in.SHA256 != "" && sum != in.SHA256:
+		return nil, "", damaged(sumsFile, sum, in.SHA256)
 	}
 	sums = map[string]string{}
 	for i, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
 		m := sumLine().FindStringSubmatch(strings.TrimSuffix(line, "\r"))
 		if m == nil || sums[m[2]] != "" {
-			return nil, false, fmt.Errorf("%s:%d: %q is not a checksum and a name as sha256sum writes them, each name once", sumsFile, i+1, plain.Line(line))
+			return nil, "", fmt.Errorf("%s:%d: %q is not a checksum and a name as sha256sum writes them, each name once", sumsFile, i+1, plain.Line(line))
 		}
 		sums[m[2]] = strings.ToLower(m[1])
 	}
 	if src.file != "" && sums[src.file] == "" {
-		return nil, false, fmt.Errorf("%s of the same release does not list %s", sumsFile, src.file)
+		return nil, "", fmt.Errorf("%s of the same release does not list %s", sumsFile, src.file)
 	}
-	return sums, false, nil
+	return sums, sum, nil
 }
 
 // An asset is a file of a release with a plugin in it: condense-NAME-OS-ARCH, or condense-NAME for all platforms.

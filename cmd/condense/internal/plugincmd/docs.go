@@ -1,10 +1,13 @@
 package plugincmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,14 +23,22 @@ import (
 )
 
 func pluginDocsCommand(a *cli.App) *cobra.Command {
-	var out, as, folder, requires, stability string
+	var out, as, folder, requires, stability, source string
+	forms := []string{"markdown", "json", "card"}
 	var env []string
 	cmd := &cobra.Command{
-		Use: "docs NAME|PATH", Short: "Write a page about a plugin and its settings, in Markdown, or the manifest of a release",
+		Use: "docs NAME|PATH|RELEASE", Short: "Write a page about a plugin and its settings, the manifest of a release, or the card of one",
 		Args: cli.Arguments(1, 1, "want one plugin, by its name in the configuration or its path; got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as != "markdown" && as != "json" {
-				return cli.Usage(cmd, "--as: no form %q%s; there are markdown, json", as, suggest.DidYouMean(as, []string{"markdown", "json"}))
+			if !slices.Contains(forms, as) {
+				return cli.Usage(cmd, "--as: no form %q%s; there are %s", as, suggest.DidYouMean(as, forms), strings.Join(forms, ", "))
+			}
+			if as == "card" {
+				text, err := releaseCard(cmd, a, args[0], source)
+				if err != nil {
+					return err
+				}
+				return a.Put(out, text)
 			}
 			if _, ok := install.ParseVersion(requires); !ok && requires != "" {
 				return cli.Usage(cmd, "--requires: %q is not a version such as v1.2.0", requires)
@@ -52,13 +63,44 @@ func pluginDocsCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "`file` to write to (default: standard output)")
-	f.StringVar(&as, "as", "markdown", "`form`: markdown, json")
-	f.StringVar(&folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)")
+	f.StringVar(&as, "as", "markdown", "`form`: markdown, json (a manifest), card (of a release: the lines that install it and turn it on)")
+	f.StringVar(&folder, "folder", "", folderUsage)
 	f.StringSliceVar(&env, "env", nil, "`names` of environment variables that it reads, for the manifest")
 	f.StringVar(&requires, "requires", "", "oldest `version` of condense that it works with, for the manifest")
 	f.StringVar(&stability, "stability", "", "how finished it is, a `word` for the manifest: experimental, beta, stable")
-	cli.Complete(cmd, "as", []string{"markdown", "json"})
+	f.StringVar(&source, "source", "", "where users get the release, for its card: a `source` of 'plugin install' (default: RELEASE)")
+	cli.Complete(cmd, "as", forms)
 	return cmd
+}
+
+// releaseCard returns the text for a page about a release, which is checked as for an installation and not started.
+func releaseCard(cmd *cobra.Command, a *cli.App, release, source string) (_ []byte, err error) {
+	var i installation
+	if err := i.begin(a); err != nil {
+		return nil, err
+	}
+	src, err := i.in.Parse(release, i.wd)
+	if err != nil {
+		return nil, cli.Usage(cmd, "%w", err)
+	}
+	s, err := i.in.Stage(cmd.Context(), src, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	about, err := facts(s)
+	if err != nil {
+		return nil, err
+	}
+	m := cmp.Or(s.About, &install.Manifest{})
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s %s\n\n%s\n\n```sh\ncondense plugin install %s --sha256 %s\n```\n\nIn `condense.yaml`, then `condense trust`:\n\n",
+		s.Name, m.Version, strings.TrimSpace(m.Doc), cmp.Or(source, s.Source.String()), s.Release)
+	fmt.Fprintf(&b, "```yaml\nproviders:\n  %s\nchain: [%s, smart]\n```\n\n| | |\n|---|---|\n", i.declared(s), s.Name)
+	for _, f := range append(about, [2]string{"files", strings.Join(s.Files(), ", ")}) {
+		fmt.Fprintf(&b, "| %s | %s |\n", f[0], judge.Cell(f[1]))
+	}
+	return []byte(b.String()), nil
 }
 
 // described returns the description of the plugin that an argument means: an approved one of the configuration, or a program. Of a

@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/install"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
-	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"
@@ -32,6 +32,7 @@ type installation struct {
 	in    install.Installer
 	store trust.Store
 	used  []plugins.Plugin // of the configuration
+	wd    string           // sources are relative to it
 	yes   bool
 }
 
@@ -47,8 +48,11 @@ func (i *installation) begin(a *cli.App) error {
 			dir = filepath.Dir(file)
 		}
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	if i.wd, err = os.Getwd(); err != nil {
 		return err
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(i.wd, dir)
 	}
 	i.a, i.used, i.store = a, used, trust.Open(c.TrustDir())
 	i.in.Dir, i.in.Version = trust.RealPath(dir), cli.Version()
@@ -64,14 +68,15 @@ func pluginInstallCommand(a *cli.App) *cobra.Command {
 			if err := i.begin(a); err != nil {
 				return err
 			}
-			if len(args) == 0 {
+			switch i.in.SHA256 = strings.ToLower(i.in.SHA256); {
+			case i.in.SHA256 != "" && !checksum().MatchString(i.in.SHA256):
+				return cli.Usage(cmd, "--sha256: %q is not a checksum of 64 hexadecimal digits", i.in.SHA256)
+			case i.in.SHA256 != "" && len(args) == 0:
+				return cli.Usage(cmd, "--sha256: name the source that it belongs to")
+			case len(args) == 0:
 				return i.locked(cmd)
 			}
-			wd, err := os.Getwd()
-			if err != nil {
-				return err
-			}
-			src, err := i.in.Parse(args[0], wd)
+			src, err := i.in.Parse(args[0], i.wd)
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
@@ -79,8 +84,11 @@ func pluginInstallCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&i.yes, "yes", false, "agree without a question, for scripts")
+	cmd.Flags().StringVar(&i.in.SHA256, "sha256", "", "the `checksum` of the release: of its file SHA256SUMS, or of a single file")
 	return cmd
 }
+
+var checksum = plain.Pattern(`^[0-9a-f]{64}$`)
 
 // locked installs everything in condense.lock.
 func (i *installation) locked(cmd *cobra.Command) error {
@@ -137,13 +145,9 @@ func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (
 	if _, err := config.AllowPlugin(s.Name, func() (string, error) { return s.Approves, nil }); err != nil {
 		return err
 	}
-	sandbox := ""
-	if config.IsModule(s.File()) {
-		asks, err := plugins.Asks(s.File())
-		if err != nil {
-			return fmt.Errorf("%s: %s is %w", s.Source, s.Asset, err)
-		}
-		sandbox = plugins.Reach(asks)
+	about, err := facts(s)
+	if err != nil {
+		return err
 	}
 	program, folder := s.Program()
 	p := plugins.Plugin{Provider: config.Provider{Plugin: program, Folder: folder}}
@@ -156,7 +160,7 @@ func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (
 		term.Printf(i.a.Stdout, "%s  is installed already\n", s.Name)
 		return nil
 	}
-	i.show(s, approved, sandbox)
+	i.show(s, approved, about)
 	if err := i.a.Agree(cmd, i.yes, "install and approve it?"); err != nil {
 		return err
 	}
@@ -172,48 +176,62 @@ func (i *installation) install(cmd *cobra.Command, stage func(context.Context) (
 		return fmt.Errorf("installed, but not approved: %w", err)
 	}
 	term.Printf(i.a.Stdout, "installed and approved in %s\n", cli.FromHere(filepath.Join(i.in.Dir, filepath.FromSlash(install.Folder), s.Name)))
-	i.hint(s.Name, &p)
+	i.hint(s)
 	return nil
 }
 
-// show prints the identity and the demands of a plugin; sandbox is empty for a program. Texts of the release have no control characters.
-func (i *installation) show(s *install.Staged, approved, sandbox string) {
-	w := i.a.Stdout
-	m := s.About
-	if m == nil {
-		m = &install.Manifest{}
-	}
+// show prints the identity and the demands of a plugin. Texts of the release have no control characters.
+func (i *installation) show(s *install.Staged, approved string, about [][2]string) {
+	w, m := i.a.Stdout, cmp.Or(s.About, &install.Manifest{})
 	term.Printf(w, "%s %s  %s\n", s.Name, m.Version, s.Source)
 	if m.Doc != "" {
 		term.Printf(w, "  %s\n", term.Indented{Text: strings.Join(strings.Fields(m.Doc), " "), By: "  "})
-	}
-	if m.Stability != "" {
-		term.Printf(w, "  stability    %s\n", m.Stability)
 	}
 	if s.Was != nil && s.Was.Source != s.Source.String() {
 		term.Printf(w, "  was          %s\n", s.Was.Source)
 	}
 	term.Printf(w, "  asset        %s, %s bytes\n  sha256       %s\n", s.Asset, size.Group(int(s.Size)), s.SHA256)
-	switch former, ran := plugins.Known(approved); {
-	case s.About == nil:
-		term.Printf(w, "  abilities    unknown: the release has no %s; %s\n", install.ManifestFile, core.Abilities(0).Told())
-	case ran && former.Abilities != m.Abilities:
-		term.Printf(w, "  abilities    %s\n               were: %s\n", m.Abilities.Told(), former.Abilities.Told())
-	default:
-		term.Printf(w, "  abilities    %s\n", m.Abilities.Told())
+	for _, f := range about {
+		term.Printf(w, "  %-12s %s\n", f[0], f[1])
+		if former, ran := plugins.Known(approved); f[0] == "abilities" && s.About != nil && ran && former.Abilities != m.Abilities {
+			term.Printf(w, "               were: %s\n", former.Abilities.Told())
+		}
+	}
+}
+
+// facts returns the claims of a release about its plugin, and the reach of the plugin. A module that cannot run is an error.
+func facts(s *install.Staged) (all [][2]string, _ error) {
+	m, may := s.About, ""
+	if m == nil {
+		m, may = &install.Manifest{}, "unknown: the release has no "+install.ManifestFile+"; "
 	}
 	env := "PATH, LANG, LC_*, TZ and nothing else"
 	if len(m.Env) > 0 {
 		env = listed(m.Env) + ": only if you list them in env in the configuration"
 	}
-	if sandbox == "" {
-		term.Printf(w, "  environment  %s\n  reads        the conversations that it shortens; files and network are not restricted\n", env)
-	} else {
-		term.Printf(w, "  reads        the conversations that it shortens\n  runs as      %s\n", sandbox)
+	requires := m.Requires
+	if requires != "" {
+		requires += " or later"
 	}
-	if len(m.Settings) > 0 {
-		term.Printf(w, "  settings     %s\n", listed(plain.Each(m.Settings, func(s registry.Setting) string { return s.Name })))
+	reads, sandbox := "the conversations that it shortens; files and network are not restricted", ""
+	if config.IsModule(s.File()) {
+		asks, err := plugins.Asks(s.File())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s is %w", s.Source, s.Asset, err)
+		}
+		env, reads, sandbox = "", "the conversations that it shortens", plugins.Reach(asks)
 	}
+	all = [][2]string{
+		{"stability", m.Stability},
+		{"abilities", may + m.Abilities.Told()},
+		{"environment", env},
+		{"reads", reads},
+		{"runs as", sandbox},
+		{"made with", m.SDK},
+		{"for condense", requires},
+		{"settings", listed(plain.Each(m.Settings, func(s registry.Setting) string { return s.Name }))},
+	}
+	return slices.DeleteFunc(all, func(f [2]string) bool { return f[1] == "" }), nil
 }
 
 // listed joins names of a release, which may have any number of them.
@@ -226,28 +244,25 @@ func listed(names []string) string {
 }
 
 // hint prints how to use a plugin that no provider names.
-func (i *installation) hint(name string, p *plugins.Plugin) {
-	for _, used := range i.used {
-		if used.Plugin == p.Plugin {
-			return
-		}
-	}
-	place := func(path string) string {
-		rel, err := filepath.Rel(i.in.Dir, path)
-		if err != nil {
-			return path
-		}
-		return filepath.ToSlash(rel)
-	}
-	more := ""
-	if p.Folder != "" {
-		more = ", folder: " + place(p.Folder)
+func (i *installation) hint(s *install.Staged) {
+	program, _ := s.Program()
+	if slices.ContainsFunc(i.used, func(p plugins.Plugin) bool { return p.Plugin == program }) {
+		return
 	}
 	term.Printf(i.a.Stdout, `
 to use it, write this into condense.yaml, name it in a chain, and run 'condense trust':
   providers:
-    %s: {plugin: %s%s}
-`, name, place(p.Plugin), more)
+    %s
+`, i.declared(s))
+}
+
+// declared returns the line of the configuration that declares a plugin.
+func (i *installation) declared(s *install.Staged) string {
+	program, folder := s.Program()
+	if folder != "" {
+		folder = ", folder: " + within(i.in.Dir, folder)
+	}
+	return fmt.Sprintf("%s: {plugin: %s%s}", s.Name, within(i.in.Dir, program), folder)
 }
 
 func pluginUpdateCommand(a *cli.App) *cobra.Command {

@@ -65,9 +65,7 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&j.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
-	f.StringVar(&j.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)")
-	f.StringSliceVar(&j.env, "env", nil, "`names` of environment variables that it may see")
+	j.flags(f)
 	f.StringVar(&j.floors, "floors", "", "`file` with floors (default: judge.yaml, if there is one)")
 	f.StringArrayVar(&j.sessions, "sessions", []string{"demo:"}, "recorded `sessions`, as 'compare' takes them; may be given again")
 	f.StringVar(&j.model, "model", "",
@@ -76,7 +74,6 @@ func pluginJudgeCommand(a *cli.App) *cobra.Command {
 		"judge it as the first `link` of a chain, next to the rest alone: 'mine,smart', as 'compare' names strategies")
 	f.StringVar(&j.as, "as", "text", "`form` of the card: text, json, html, markdown")
 	f.StringVarP(&j.out, "output", "o", "", "`file` to write to (default: standard output)")
-	f.BoolVar(&j.ingest, "ingest", false, ingestUsage)
 	j.asked.AddFlags(cmd)
 	f.BoolVarP(&j.verbose, "verbose", "v", false, "print what the plugin logs")
 	cli.Complete(cmd, "as", names)

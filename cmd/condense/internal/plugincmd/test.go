@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/config"
@@ -42,15 +43,22 @@ func pluginTestCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
-	f.StringVar(&t.folder, "folder", "", "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)")
-	f.StringSliceVar(&t.env, "env", nil, "`names` of environment variables that it may see")
+	t.flags(f)
 	f.StringArrayVar(&t.traces, "trace", nil, "`file` with a conversation of your own to condense; may be given again")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "print what the plugin logs, and every case")
 	f.BoolVar(&t.json, "json", false, "print JSON")
-	f.BoolVar(&t.ingest, "ingest", false, ingestUsage)
 	a.InputFlags(cmd, &t.format, nil)
 	return cmd
+}
+
+const folderUsage = "the `folder` of a plugin of many files; it holds PATH (default: that of PATH, if the SDK is in it)"
+
+// flags adds the flags that the commands test and judge share.
+func (t *pluginTest) flags(f *pflag.FlagSet) {
+	f.StringVar(&t.settings, "settings", "", "its settings: a `JSON` object, or a file with one")
+	f.StringVar(&t.folder, "folder", "", folderUsage)
+	f.StringSliceVar(&t.env, "env", nil, "`names` of environment variables that it may see")
+	f.BoolVar(&t.ingest, "ingest", false, ingestUsage)
 }
 
 // trial returns how the program is run.
