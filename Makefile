@@ -171,7 +171,7 @@ bench-docs:
 	cd bench && go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 .
 	go test -run '^$$' -bench 'Count' -benchtime 1x -count 10 ./tokens
 	go test -run '^$$' -bench 'Append|Refresh' -benchtime 20ms -count $(BENCHCOUNT) ./core/history
-	go test -run '^$$' -bench Condense -benchtime 20x -count 5 ./providers/internal/native
+	go test -run '^$$' -bench Condense -benchtime 20x -count 5 ./providers/native
 
 # Other programs on the same conversation. Needs node, npm and the network.
 bench-peers:

@@ -3,8 +3,8 @@
 package providers
 
 import (
-	"github.com/condensehq/condense/providers/internal/native"
 	"github.com/condensehq/condense/providers/internal/vendor"
+	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/providers/slidingwindow"
 	"github.com/condensehq/condense/providers/smart"
 	"github.com/condensehq/condense/registry"

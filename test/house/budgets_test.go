@@ -97,7 +97,7 @@ var ladders = map[string]string{
 	"internal/outline":                 "cfamily>parser golang>keywords keywords>parser script>parser",
 	"internal/search":                  "builder>Index",
 	"internal/tree":                    "jsonReader>budget yamlReader>budget",
-	"providers/internal/native":        "settings>Config",
+	"providers/native":                 "settings>Config",
 	"providers/smart/internal/account": "Update>Checks",
 	"tokens":                           "Counter>Encoding worker>bpe",
 	"transcript/internal/claudecode":   "sessionWriter>sessionFile",

@@ -90,7 +90,7 @@ var strangers = [][]string{
 		"claudecode", "codex", "pi", "copilot", "aider", "opencode", "gemini", "roo", "trace", "responses", "geminiapi", "openai", "anthropic",
 		"converse", "condense", "exports",
 	},
-	{"providers/smart", "providers/internal/native", "providers/slidingwindow", "providers/internal/vendor"},
+	{"providers/smart", "providers/native", "providers/slidingwindow", "providers/internal/vendor"},
 	{"filecmd", "configcmd", "plugincmd", "comparecmd", "servecmd"},
 }
 

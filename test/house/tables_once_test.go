@@ -24,7 +24,7 @@ var elsewhere = map[string]string{
 	"internal/lab/canary/":                           "plants what no provider may look for by its list",
 	"cmd/condense/internal/hook/shape.go":            "where the text is in the results of one agent's tools",
 	"examples/peers/episodes.go":                     "another module, which cannot import them",
-	"providers/internal/native/ask.go command":       "Roo Code's own expression, longer names included",
+	"providers/native/ask.go command":                "Roo Code's own expression, longer names included",
 	"internal/live/store/postgres.go search_path":    "a setting of PostgreSQL",
 	"internal/value/value.go task_list":              "the list in a call, not its tool",
 	"internal/codec/items/items.go local_shell_call": "a type of items in OpenAI's API",

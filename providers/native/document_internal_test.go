@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite generated documents")
 // TestDocument holds the tables of docs/native.md, which are made from the presets, up to
 // date.
 func TestDocument(t *testing.T) {
-	const file = "../../../docs/native.md"
+	const file = "../../docs/native.md"
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestDocument(t *testing.T) {
 		return
 	}
 	if string(before) != after {
-		t.Errorf("%s is stale: run go test ./providers/internal/native -run Document -update", file)
+		t.Errorf("%s is stale: run go test ./providers/native -run Document -update", file)
 	}
 }
 

@@ -247,3 +247,14 @@ const (
 	charsPerToken = 4
 	minFolded     = 200
 )
+
+// recent returns the tokens of the groups that stay only because they are recent.
+func (p *plan) recent() int {
+	n := 0
+	for i := range p.groups {
+		if p.groups[i].recent {
+			n += p.groups[i].tokens
+		}
+	}
+	return n
+}

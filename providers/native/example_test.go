@@ -7,7 +7,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/providers/internal/native"
+	"github.com/condensehq/condense/providers/native"
 )
 
 // A client is a language model of one's own: here one that is not very bright.

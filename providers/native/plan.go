@@ -294,15 +294,11 @@ func (p *plan) hidden(yield func(i int, m *core.Message)) {
 }
 
 // kept returns the tokens of the groups that stay.
-func (p *plan) kept() int { return p.tokens(func(g *group) bool { return g.keep }) }
-
-// recent returns the tokens of the groups that stay only because they are recent.
-func (p *plan) recent() int { return p.tokens(func(g *group) bool { return g.recent }) }
-
-func (p *plan) tokens(of func(*group) bool) (n int) {
+func (p *plan) kept() int {
+	n := 0
 	for i := range p.groups {
-		if g := &p.groups[i]; of(g) {
-			n += g.tokens
+		if p.groups[i].keep {
+			n += p.groups[i].tokens
 		}
 	}
 	return n

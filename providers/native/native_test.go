@@ -14,7 +14,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/providers/internal/native"
+	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/registry"
 )
 
