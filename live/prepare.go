@@ -361,32 +361,21 @@ func (r *request) shorten(ctx context.Context, host *condense.Host, raw [][]byte
 	return short, nil
 }
 
-// ingesters caches the hosts that shorten results, by their options.
-type ingesters struct {
-	mu  sync.Mutex
-	all map[Ingest]*condense.Host
-}
+// ingesters has the hosts that shorten results without the configuration, by their options: functions that open one once.
+type ingesters struct{ of sync.Map }
 
 func (g *ingesters) get(ctx context.Context, o Ingest) (*condense.Host, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if h := g.all[o]; h != nil {
-		return h, nil
-	}
-	h, err := ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
-	if err != nil {
-		return nil, err
-	}
-	g.all[o] = h
-	return h, nil
+	open, _ := g.of.LoadOrStore(o, sync.OnceValues(func() (*condense.Host, error) {
+		return ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
+	}))
+	return open.(func() (*condense.Host, error))() //nolint:forcetypeassert // all are
 }
 
-func (g *ingesters) close() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var errs []error
-	for _, h := range g.all {
-		errs = append(errs, h.Close())
+func (g *ingesters) close() (err error) {
+	for _, open := range g.of.Range {
+		if h, failed := open.(func() (*condense.Host, error))(); failed == nil { //nolint:forcetypeassert // all are
+			err = errors.Join(err, h.Close())
+		}
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -61,12 +61,17 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	const name = "ingest"
+	return Smart(ctx, "ingest", settings, o.Tokenizer)
+}
+
+// Smart returns a host with one provider, of the strategy smart, and no lower limit of what it must save. It reads no configuration. An
+// empty tokenizer means the default one.
+func Smart(ctx context.Context, name string, settings json.RawMessage, tokenizer string) (*condense.Host, error) {
 	none := 0.0
 	values := config.Values{Providers: map[string]config.ProviderValues{name: {Strategy: "smart", Settings: settings}}}
 	values.Chain, values.Ingest, values.MinGain = []string{name}, []string{name}, &none
-	if o.Tokenizer != "" {
-		values.Tokenizer = &o.Tokenizer
+	if tokenizer != "" {
+		values.Tokenizer = &tokenizer
 	}
 	return condense.Open(ctx, &condense.Options{Values: &values})
 }

@@ -9,8 +9,8 @@ import (
 	"os"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/ingest"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -27,7 +27,11 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	data := []byte(e.Messages)
 	if len(data) == 0 {
 		var err error
-		if data, err = session(e.Transcript); err != nil {
+		var whole bool
+		if data, whole, err = tail(e.Transcript, maxInput); err == nil && !whole {
+			err = fmt.Errorf("%s has more than %d MiB", e.Transcript, maxInput>>20)
+		}
+		if err != nil {
 			return "", err
 		}
 	}
@@ -35,12 +39,8 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the session: %w", err)
 	}
-	none := 0.0
-	values := config.Values{Providers: map[string]config.ProviderValues{"digest": {
-		Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "window"]}`),
-	}}}
-	values.Chain, values.MinGain = []string{"digest"}, &none
-	host, err := condense.Open(ctx, &condense.Options{Values: &values})
+	settings := `{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "window"]}`
+	host, err := ingest.Smart(ctx, "digest", []byte(settings), "")
 	if err != nil {
 		return "", err
 	}
@@ -68,31 +68,22 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	return "", nil
 }
 
-// session reads the file of a session.
-func session(path string) ([]byte, error) {
-	f, _, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, maxInput+1))
-	if len(data) > maxInput {
-		err = fmt.Errorf("%s has more than %d MiB", path, maxInput>>20)
-	}
-	return data, err
-}
-
-// open opens the file of a session, and returns its size in bytes.
-func open(path string) (f *os.File, size int64, err error) {
+// tail returns the last bytes of the file of a session, at most so many, and whether they are the whole.
+func tail(path string, most int64) (data []byte, whole bool, err error) {
 	if path == "" {
-		return nil, 0, errors.New("the event names no transcript")
+		return nil, false, errors.New("the event names no transcript")
 	}
 	info, err := os.Stat(path) // before it is opened: a pipe would block
 	if err != nil {
-		return nil, 0, err
+		return nil, false, err
 	} else if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is not a regular file", path)
+		return nil, false, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err = os.Open(path)
-	return f, info.Size(), err
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	data, err = io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-most), most))
+	return data, info.Size() <= most, err
 }

@@ -65,7 +65,7 @@ type event struct {
 	Input      json.RawMessage `json:"tool_input"`
 	Output     json.RawMessage `json:"tool_response"`
 	Call       string          `json:"tool_use_id"`
-	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it, or its newest message of the user
+	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it; perhaps the end only
 }
 
 // Answer returns the answer to one call of a hook; nil if there is none, so that the agent proceeds as without the
@@ -129,7 +129,6 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 		return nil, err
 	}
 	s := &shortener{Options: o, agent: agent, event: e, asked: sync.OnceValue(func() []core.Part { return request(agent, e) })}
-	defer s.close(ctx)
 	changed := false
 	for _, f := range fields {
 		text, err := s.shorten(ctx, f)
@@ -153,16 +152,7 @@ type shortener struct {
 	agent string
 	event *event
 
-	hosts []*condense.Host
 	asked func() []core.Part // the user's newest message, if that is known
-}
-
-func (s *shortener) close(ctx context.Context) {
-	for _, h := range s.hosts {
-		if err := h.Close(); err != nil {
-			s.Logger.WarnContext(ctx, "close", "error", err)
-		}
-	}
 }
 
 // ownPatience is how long a result waits for the user's own providers, as by default in a gateway.
@@ -226,8 +216,8 @@ func (s *shortener) run(ctx context.Context, text string, limit int) (string, er
 	if err != nil {
 		return "", err
 	}
-	s.hosts = append(s.hosts, host)
-	return s.through(ctx, host, text, limit == 0)
+	short, err := s.through(ctx, host, text, limit == 0)
+	return short, errors.Join(err, host.Close())
 }
 
 // through returns a text as a host shortens it.
@@ -254,13 +244,10 @@ func (s *shortener) through(ctx context.Context, host *condense.Host, text strin
 				"reason", secret.Safe(a.Reason))
 		}
 	}
-	for _, m := range c.View() {
-		for _, p := range m.Parts {
-			if r, ok := p.(core.ToolResult); ok && m.ID == resultID && len(r.Content) == 1 {
-				if t, ok := r.Content[0].(core.Text); ok {
-					return string(t), nil
-				}
-			}
+	view := c.View()
+	if r, ok := view[len(view)-2].Parts[0].(core.ToolResult); ok && len(r.Content) == 1 { // only contents of results may change
+		if t, ok := r.Content[0].(core.Text); ok {
+			return string(t), nil
 		}
 	}
 	return text, nil

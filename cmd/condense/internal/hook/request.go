@@ -2,7 +2,6 @@ package hook
 
 import (
 	"bytes"
-	"io"
 	"slices"
 
 	"github.com/condensehq/condense/core"
@@ -18,16 +17,11 @@ const maxTail = 1 << 20
 func request(agent string, e *event) []core.Part {
 	data, whole := []byte(e.Messages), true
 	if len(data) == 0 {
-		f, size, err := open(e.Transcript)
-		if err != nil {
+		var err error
+		if data, whole, err = tail(e.Transcript, maxTail); err != nil {
 			return nil
 		}
-		defer f.Close() //nolint:errcheck // it was only read
-		data, err = io.ReadAll(io.NewSectionReader(f, max(0, size-maxTail), maxTail))
-		if err != nil {
-			return nil
-		}
-		if whole = size <= maxTail; !whole {
+		if !whole {
 			_, data, _ = bytes.Cut(data, []byte("\n"))
 		}
 		data = bytes.Join(slices.DeleteFunc(bytes.Split(data, []byte("\n")), func(line []byte) bool {
