@@ -276,8 +276,8 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	return p, nil
 }
 
-// A withheld provider is declared by a file that the user has not trusted, is a program that is missing or not approved, or may not be asked
-// in this turn. It declines every request, so that the next provider is asked.
+// A withheld provider is declared by a file that the user has not trusted, is a program that is missing or not approved, or is not asked in
+// this turn. It declines every request, so that the next provider is asked.
 type withheld struct{ why error }
 
 // Condense implements [core.CondensationProvider].

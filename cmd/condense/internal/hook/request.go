@@ -34,24 +34,25 @@ func request(agent string, e *event) []core.Part {
 	}
 	all := d.Journal.Messages()
 	for i, parts := range slices.Backward(dialog.Read(all).Messages) {
-		known := whole || slices.ContainsFunc(all[:i], func(m core.Message) bool { return m.Role == core.RoleAssistant }) // a skill's text follows its call
-		if known && all[i].Kind == core.KindOriginal && typed(parts) {
-			return slices.DeleteFunc(slices.Clone(all[i].Parts), func(p core.Part) bool {
-				_, ok := p.(core.Text)
-				return !ok
-			})
+		known := whole || slices.ContainsFunc(all[:i], func(m core.Message) bool { return m.Role == core.RoleAssistant })
+		if texts := typed(parts); known && all[i].Kind == core.KindOriginal && texts != nil { // a skill's text follows its call
+			return texts
 		}
 	}
 	return nil
 }
 
-// typed reports whether the user typed text in a message that answers no call.
-func typed(parts []dialog.Part) bool {
-	kinds := map[dialog.Kind]bool{}
+// typed returns what the user typed in a message that answers no call.
+func typed(parts []dialog.Part) (texts []core.Part) {
 	for i := range parts {
 		for _, p := range parts[i].Passages {
-			kinds[p.Kind] = true
+			if p.Kind == dialog.KindToolResult {
+				return nil
+			}
+			if p.Kind == dialog.KindUser {
+				texts = append(texts, core.Text(p.Text))
+			}
 		}
 	}
-	return kinds[dialog.KindUser] && !kinds[dialog.KindToolResult]
+	return texts
 }
