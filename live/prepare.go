@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -345,20 +344,16 @@ func (r *request) shorten(ctx context.Context, host *condense.Host, raw [][]byte
 	if err != nil {
 		return nil, err
 	}
-	var after []json.RawMessage
-	if err := json.Unmarshal(out, &after); err != nil {
-		return nil, err
-	}
+	after := slices.Collect(rawjson.Elements(out))
 	if len(after) != len(raw) {
 		return nil, fmt.Errorf("ingest: %d messages became %d", len(raw), len(after))
 	}
-	short := make([][]byte, len(raw))
-	for i := range short {
-		if short[i] = raw[i]; len(after[i]) < len(raw[i]) {
-			short[i] = after[i]
+	for i := range after {
+		if len(after[i]) >= len(raw[i]) {
+			after[i] = raw[i]
 		}
 	}
-	return short, nil
+	return after, nil
 }
 
 // ingesters has the hosts that shorten results without the configuration, by their options: functions that open one once.
@@ -368,12 +363,12 @@ func (g *ingesters) get(ctx context.Context, o Ingest) (*condense.Host, error) {
 	open, _ := g.of.LoadOrStore(o, sync.OnceValues(func() (*condense.Host, error) {
 		return ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
 	}))
-	return open.(func() (*condense.Host, error))() //nolint:forcetypeassert // all are
+	return open.(func() (*condense.Host, error))() //nolint:errcheck,forcetypeassert // all are
 }
 
 func (g *ingesters) close() (err error) {
 	for _, open := range g.of.Range {
-		if h, failed := open.(func() (*condense.Host, error))(); failed == nil { //nolint:forcetypeassert // all are
+		if h, failed := open.(func() (*condense.Host, error))(); failed == nil { //nolint:errcheck,forcetypeassert // all are
 			err = errors.Join(err, h.Close())
 		}
 	}

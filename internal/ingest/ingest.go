@@ -38,19 +38,10 @@ func Settings(o Options) (json.RawMessage, error) {
 	if o.MaxResult > 0 {
 		const share = 0.65 // the share of long results that agents used in their next five turns: bench/results/appendix-measurements.md
 		most := max(2*o.MaxResult, least)
-		for _, pass := range []struct {
-			name     string
-			settings map[string]any
-		}{
-			{"results", map[string]any{"over": o.MaxResult, "share": share, "most": o.MaxResult}},
-			{"cut", map[string]any{"start": most, "tokens": most, "keep": 0}}, // results without lines
-		} {
-			raw, err := json.Marshal(pass.settings)
-			if err != nil {
-				return nil, err
-			}
-			passes = append(passes, smart.PassConfig{Pass: pass.name, Settings: raw})
-		}
+		passes = append(passes,
+			smart.PassConfig{Pass: "results", Settings: fmt.Appendf(nil, `{"most": %d, "over": %[1]d, "share": %v}`, o.MaxResult, share)},
+			smart.PassConfig{Pass: "cut", Settings: fmt.Appendf(nil, `{"keep": 0, "start": %d, "tokens": %[1]d}`, most)}, // results without lines
+		)
 	}
 	return json.Marshal(map[string]any{"passes": passes})
 }

@@ -1,13 +1,10 @@
 package hook
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript"
 )
 
 // maxTail is how much of the end of a session is read for the user's newest message, in bytes.
@@ -15,24 +12,10 @@ const maxTail = 1 << 20
 
 // request returns the texts of the user's newest message in the session; nil if it is not there, or not surely the user's.
 func request(agent string, e *event) []core.Part {
-	data, whole := []byte(e.Messages), true
-	if len(data) == 0 {
-		var err error
-		if data, whole, err = tail(e.Transcript, maxTail); err != nil {
-			return nil
-		}
-		if !whole {
-			_, data, _ = bytes.Cut(data, []byte("\n"))
-		}
-		data = bytes.Join(slices.DeleteFunc(bytes.Split(data, []byte("\n")), func(line []byte) bool {
-			return rawjson.IsTrue(rawjson.Field(line, "isSidechain")) // a model speaks there as the user
-		}), []byte("\n"))
-	}
-	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Format: formats[agent]})
+	all, whole, err := read(agent, e, maxTail)
 	if err != nil {
 		return nil
 	}
-	all := d.Journal.Messages()
 	for i, parts := range slices.Backward(dialog.Read(all).Messages) {
 		known := whole || slices.ContainsFunc(all[:i], func(m core.Message) bool { return m.Role == core.RoleAssistant })
 		if texts := typed(parts); known && all[i].Kind == core.KindOriginal && texts != nil { // a skill's text follows its call
