@@ -95,6 +95,7 @@ func tail(path string, most int64) (data []byte, size int64, err error) {
 	if data, err = io.ReadAll(io.NewSectionReader(f, max(0, size-most), most)); size > most {
 		_, data, _ = bytes.Cut(data, []byte("\n"))
 	}
-	lines := slices.DeleteFunc(bytes.Split(data, []byte("\n")), func(line []byte) bool { return rawjson.IsTrue(rawjson.Field(line, "isSidechain")) })
+	lines := bytes.Split(data, []byte("\n"))
+	lines = slices.DeleteFunc(lines, func(line []byte) bool { return rawjson.IsTrue(rawjson.Field(line, "isSidechain")) })
 	return bytes.Join(lines, []byte("\n")), size, err
 }

@@ -93,7 +93,7 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		if text == "" || err != nil {
 			return nil, err
 		}
-		return encode(specific(e.Name, "additionalContext", text))
+		return encode(e.Name, "additionalContext", text)
 	case "Recall":
 		if o.Recall == nil {
 			return nil, nil
@@ -102,23 +102,19 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		if err != nil {
 			texts = []string{err.Error()}
 		}
-		return encode(specific(e.Name, "texts", texts))
+		return encode(e.Name, "texts", texts)
 	case "":
 		return nil, errors.New("the input has no hook_event_name")
 	}
 	return nil, nil
 }
 
-// specific is the form of Claude Code's answers.
-func specific(event, name string, value any) any {
-	return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}}
-}
-
-func encode(v any) ([]byte, error) {
+// encode writes a value in the form of Claude Code's answers.
+func encode(event, name string, value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := e.Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}})
 	return b.Bytes(), err
 }
 
@@ -143,7 +139,7 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 	if !changed {
 		return nil, nil
 	}
-	return encode(specific(e.Name, "updatedToolOutput", whole()))
+	return encode(e.Name, "updatedToolOutput", whole())
 }
 
 // A shortener shortens the texts of one result.
