@@ -275,42 +275,30 @@ func (s *setup) builtin(ctx context.Context, c config.Provider, o *opened) (core
 	return p, nil
 }
 
-// A withheld provider is declared by a file that the user has not trusted, or is a program that is missing or not approved. It declines
-// every request, so that the next provider is asked.
+// A withheld provider is declared by a file that the user has not trusted, is a program that is missing or not approved, or is not asked in
+// this turn. It declines every request, so that the next provider is asked.
 type withheld struct{ why error }
 
 // Condense implements [core.CondensationProvider].
 func (w withheld) Condense(context.Context, *core.Request) (*core.Result, error) { return nil, w.why }
 
-// errUnpaid is why a provider is skipped in a turn that may spend nothing.
-var errUnpaid = fmt.Errorf("auto is false, so no language model is asked unless the user wants it: %w", core.ErrUnavailable)
+// Why a provider is skipped: it is one of [Turn.Skip], or the turn may spend nothing, and what a plugin spends is unknown.
+var (
+	errUnawaited = fmt.Errorf("the turn does not wait for its answer: %w", core.ErrUnavailable)
+	errUnpaid    = fmt.Errorf("auto is false, so no language model is asked unless the user wants it: %w", core.ErrUnavailable)
+	errUnknown   = fmt.Errorf("what a plugin spends is not known: %w", errUnpaid)
+)
 
-// An unpaid provider takes part in a turn that may spend nothing. If it would cost something it is not asked. What a plugin spends is
-// unknown, so plugins are not asked.
-type unpaid struct {
-	core.CondensationProvider
-
-	plugin bool
-}
+// An unpaid provider takes part in a turn that may spend nothing. If it would cost something it is not asked.
+type unpaid struct{ core.CondensationProvider }
 
 // Condense implements [core.CondensationProvider].
 func (u unpaid) Condense(ctx context.Context, req *core.Request) (*core.Result, error) {
-	if u.plugin {
-		return nil, fmt.Errorf("what a plugin spends is not known: %w", errUnpaid)
-	}
 	cost, err := core.EstimateCost(ctx, u.CondensationProvider, req)
 	if err == nil && (cost.USD > 0 || cost.Unpriced > 0) {
 		return nil, errUnpaid
 	}
 	return u.CondensationProvider.Condense(ctx, req)
-}
-
-// An unasked provider of a chain is one of [Turn.Skip].
-type unasked struct{ core.CondensationProvider }
-
-// Condense implements [core.CondensationProvider].
-func (unasked) Condense(context.Context, *core.Request) (*core.Result, error) {
-	return nil, fmt.Errorf("the turn does not wait for its answer: %w", core.ErrUnavailable)
 }
 
 // A limited provider of a chain is told its quota, and the models that the host gives to it, compiled in or a plugin's, keep it; those

@@ -245,10 +245,13 @@ func (s *setup) chain(ctx context.Context, p *plan, asked func(core.Attempt)) (*
 			return nil, err
 		}
 		provider := opened
-		if slices.Contains(p.skip, c.Name) {
-			provider = unasked{provider}
-		} else if p.free() {
-			provider = unpaid{provider, c.Plugin != ""}
+		switch {
+		case slices.Contains(p.skip, c.Name):
+			provider = withheld{errUnawaited}
+		case p.free() && c.Plugin != "":
+			provider = withheld{errUnknown}
+		case p.free():
+			provider = unpaid{provider}
 		}
 		if p.request.Trigger == core.TriggerIngest {
 			provider = ingesting{provider, p.request}

@@ -138,7 +138,7 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, error) {
 	g := &Gateway{
 		host: host, store: opened, preparing: queue.New(maxPrepared), findings: findings{
-			parsed: wire.NewCache(count.Message), ingesters: ingesters{all: map[Ingest]*condense.Host{}},
+			parsed:  wire.NewCache(count.Message),
 			windows: windows{of: map[windowKey]*modelWindow{}, listed: map[windowKey]map[string]int{}},
 		},
 		stats: counters{s: Stats{Errors: map[string]int{}}}, service: service{causes: causes{of: map[string]time.Time{}}},

@@ -174,13 +174,12 @@ func TestTenantsDoNotMeetInIngest(t *testing.T) {
 		c.URL, c.Tools = server.URL, []string{"mcp__condense__recall"}
 		c.Header = http.Header{"X-Condense-Token": {tokens.of[name]}, "X-Condense-Recall": {secret}, "X-Api-Key": {"sk-ant-the-same-key"}, "X-Test": {id}}
 		c.Run = func(command string) string {
-			if out := upstream.Output(command); mine[name] != "" {
-				return out
-			} else {
+			out := upstream.Output(command)
+			if mine[name] == "" {
 				out = "FAIL only-of-" + name + "\n" + out
 				mine[name] = core.Handle(core.ToolResult{Content: []core.Part{core.Text(out)}})
-				return out
 			}
+			return out
 		}
 		if _, err := c.Say(t.Context(), task); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -345,48 +344,33 @@ func (r *request) shorten(ctx context.Context, host *condense.Host, raw [][]byte
 	if err != nil {
 		return nil, err
 	}
-	var after []json.RawMessage
-	if err := json.Unmarshal(out, &after); err != nil {
-		return nil, err
-	}
+	after := slices.Collect(rawjson.Elements(out))
 	if len(after) != len(raw) {
 		return nil, fmt.Errorf("ingest: %d messages became %d", len(raw), len(after))
 	}
-	short := make([][]byte, len(raw))
-	for i := range short {
-		if short[i] = raw[i]; len(after[i]) < len(raw[i]) {
-			short[i] = after[i]
+	for i := range after {
+		if len(after[i]) >= len(raw[i]) {
+			after[i] = raw[i]
 		}
 	}
-	return short, nil
+	return after, nil
 }
 
-// ingesters caches the hosts that shorten results, by their options.
-type ingesters struct {
-	mu  sync.Mutex
-	all map[Ingest]*condense.Host
-}
+// ingesters has the hosts that shorten results without the configuration, by their options: functions that open one once.
+type ingesters struct{ of sync.Map }
 
 func (g *ingesters) get(ctx context.Context, o Ingest) (*condense.Host, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if h := g.all[o]; h != nil {
-		return h, nil
-	}
-	h, err := ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
-	if err != nil {
-		return nil, err
-	}
-	g.all[o] = h
-	return h, nil
+	open, _ := g.of.LoadOrStore(o, sync.OnceValues(func() (*condense.Host, error) {
+		return ingest.Open(context.WithoutCancel(ctx), ingest.Options{Lossless: !o.Off, MaxResult: o.MaxResult})
+	}))
+	return open.(func() (*condense.Host, error))() //nolint:errcheck,forcetypeassert // all are
 }
 
-func (g *ingesters) close() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var errs []error
-	for _, h := range g.all {
-		errs = append(errs, h.Close())
+func (g *ingesters) close() (err error) {
+	for _, open := range g.of.Range {
+		if h, failed := open.(func() (*condense.Host, error))(); failed == nil { //nolint:errcheck,forcetypeassert // all are
+			err = errors.Join(err, h.Close())
+		}
 	}
-	return errors.Join(errs...)
+	return err
 }

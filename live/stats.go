@@ -393,18 +393,18 @@ func (s *Stats) add(o *Stats) {
 	for kind, n := range o.Errors {
 		s.Errors[kind] += n
 	}
-	for _, a := range o.Attempts {
-		s.Attempts = addAttempt(s.Attempts, a)
+	s.Attempts = addAll(s.Attempts, o.Attempts, addAttempt)
+	s.Windows = addAll(s.Windows, o.Windows, addWindow)
+	s.Failures = addAll(s.Failures, o.Failures, addFailure)
+	s.Unreachable = addAll(s.Unreachable, o.Unreachable, addUnreachable)
+}
+
+// addAll returns all with each of more added.
+func addAll[T any](all, more []T, add func([]T, T) []T) []T {
+	for _, one := range more {
+		all = add(all, one)
 	}
-	for _, w := range o.Windows {
-		s.Windows = addWindow(s.Windows, w)
-	}
-	for _, f := range o.Failures {
-		s.Failures = addFailure(s.Failures, f)
-	}
-	for _, u := range o.Unreachable {
-		s.Unreachable = addUnreachable(s.Unreachable, u)
-	}
+	return all
 }
 
 // Accounts sums up the requests to clients' own models. Cost and Expected are in US dollars: Cost is from the vendors'

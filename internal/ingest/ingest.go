@@ -38,19 +38,10 @@ func Settings(o Options) (json.RawMessage, error) {
 	if o.MaxResult > 0 {
 		const share = 0.65 // the share of long results that agents used in their next five turns: bench/results/appendix-measurements.md
 		most := max(2*o.MaxResult, least)
-		for _, pass := range []struct {
-			name     string
-			settings map[string]any
-		}{
-			{"results", map[string]any{"over": o.MaxResult, "share": share, "most": o.MaxResult}},
-			{"cut", map[string]any{"start": most, "tokens": most, "keep": 0}}, // results without lines
-		} {
-			raw, err := json.Marshal(pass.settings)
-			if err != nil {
-				return nil, err
-			}
-			passes = append(passes, smart.PassConfig{Pass: pass.name, Settings: raw})
-		}
+		passes = append(passes,
+			smart.PassConfig{Pass: "results", Settings: fmt.Appendf(nil, `{"most": %d, "over": %[1]d, "share": %v}`, o.MaxResult, share)},
+			smart.PassConfig{Pass: "cut", Settings: fmt.Appendf(nil, `{"keep": 0, "start": %d, "tokens": %[1]d}`, most)}, // results without lines
+		)
 	}
 	return json.Marshal(map[string]any{"passes": passes})
 }
@@ -61,12 +52,17 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	const name = "ingest"
+	return Smart(ctx, "ingest", settings, o.Tokenizer)
+}
+
+// Smart returns a host with one provider, of the strategy smart, and no lower limit of what it must save. It reads no configuration. An
+// empty tokenizer means the default one.
+func Smart(ctx context.Context, name string, settings json.RawMessage, tokenizer string) (*condense.Host, error) {
 	none := 0.0
 	values := config.Values{Providers: map[string]config.ProviderValues{name: {Strategy: "smart", Settings: settings}}}
 	values.Chain, values.Ingest, values.MinGain = []string{name}, []string{name}, &none
-	if o.Tokenizer != "" {
-		values.Tokenizer = &o.Tokenizer
+	if tokenizer != "" {
+		values.Tokenizer = &tokenizer
 	}
 	return condense.Open(ctx, &condense.Options{Values: &values})
 }

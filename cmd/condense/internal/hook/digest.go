@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript"
 )
 
@@ -24,29 +26,18 @@ const maxDigest = "1500"
 // digest summarizes a conversation: the user's requests, the open work, the last errors, the files. It is empty if
 // there is not much.
 func digest(ctx context.Context, agent string, e *event) (string, error) {
-	data := []byte(e.Messages)
-	if len(data) == 0 {
-		var err error
-		if data, err = session(e.Transcript); err != nil {
-			return "", err
-		}
-	}
-	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Format: formats[agent]})
+	all, _, err := read(agent, e, maxInput)
 	if err != nil {
-		return "", fmt.Errorf("the session: %w", err)
+		return "", err
 	}
-	none := 0.0
-	values := config.Values{Providers: map[string]config.ProviderValues{"digest": {
-		Strategy: "smart", Settings: []byte(`{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "window"]}`),
-	}}}
-	values.Chain, values.MinGain = []string{"digest"}, &none
-	host, err := condense.Open(ctx, &condense.Options{Values: &values})
+	settings := `{"passes": [{"pass": "digest", "always": true, "tokens": ` + maxDigest + `}, "window"]}`
+	host, err := ingest.Smart(ctx, "digest", []byte(settings), "")
 	if err != nil {
 		return "", err
 	}
 	defer host.Close()
 	c := condense.NewConversation()
-	for _, m := range d.Journal.Messages() { // including messages compacted before
+	for _, m := range all { // including messages compacted before
 		if m.Kind == core.KindSummary {
 			continue
 		}
@@ -68,22 +59,24 @@ func digest(ctx context.Context, agent string, e *event) (string, error) {
 	return "", nil
 }
 
-// session reads the file of a session.
-func session(path string) ([]byte, error) {
-	f, _, err := open(path)
+// read returns the messages in the last bytes of a session, at most so many, and whether they are all.
+func read(agent string, e *event, most int64) (all []core.Message, whole bool, err error) {
+	data, size := []byte(e.Messages), int64(0)
+	if len(data) == 0 {
+		if data, size, err = tail(e.Transcript, most); err != nil {
+			return nil, false, err
+		}
+	}
+	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Format: formats[agent]})
 	if err != nil {
-		return nil, err
+		return nil, false, fmt.Errorf("the session: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, maxInput+1))
-	if len(data) > maxInput {
-		err = fmt.Errorf("%s has more than %d MiB", path, maxInput>>20)
-	}
-	return data, err
+	return d.Journal.Messages(), size <= most, nil
 }
 
-// open opens the file of a session, and returns its size in bytes.
-func open(path string) (f *os.File, size int64, err error) {
+// tail returns the last whole lines of a file, of at most so many bytes, without those in which a model speaks as the user to a subagent;
+// and the size of the file.
+func tail(path string, most int64) (data []byte, size int64, err error) {
 	if path == "" {
 		return nil, 0, errors.New("the event names no transcript")
 	}
@@ -93,6 +86,16 @@ func open(path string) (f *os.File, size int64, err error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, 0, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err = os.Open(path)
-	return f, info.Size(), err
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size = info.Size()
+	if data, err = io.ReadAll(io.NewSectionReader(f, max(0, size-most), most)); size > most {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	lines = slices.DeleteFunc(lines, func(line []byte) bool { return rawjson.IsTrue(rawjson.Field(line, "isSidechain")) })
+	return bytes.Join(lines, []byte("\n")), size, err
 }

@@ -65,7 +65,7 @@ type event struct {
 	Input      json.RawMessage `json:"tool_input"`
 	Output     json.RawMessage `json:"tool_response"`
 	Call       string          `json:"tool_use_id"`
-	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it, or its newest message of the user
+	Messages   json.RawMessage `json:"conversation"` // instead of a transcript, as the agent exports it; perhaps the end only
 }
 
 // Answer returns the answer to one call of a hook; nil if there is none, so that the agent proceeds as without the
@@ -93,7 +93,7 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		if text == "" || err != nil {
 			return nil, err
 		}
-		return encode(specific(e.Name, "additionalContext", text))
+		return encode(e.Name, "additionalContext", text)
 	case "Recall":
 		if o.Recall == nil {
 			return nil, nil
@@ -102,23 +102,19 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		if err != nil {
 			texts = []string{err.Error()}
 		}
-		return encode(specific(e.Name, "texts", texts))
+		return encode(e.Name, "texts", texts)
 	case "":
 		return nil, errors.New("the input has no hook_event_name")
 	}
 	return nil, nil
 }
 
-// specific is the form of Claude Code's answers.
-func specific(event, name string, value any) any {
-	return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}}
-}
-
-func encode(v any) ([]byte, error) {
+// encode writes a value in the form of Claude Code's answers.
+func encode(event, name string, value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := e.Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}})
 	return b.Bytes(), err
 }
 
@@ -129,7 +125,6 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 		return nil, err
 	}
 	s := &shortener{Options: o, agent: agent, event: e, asked: sync.OnceValue(func() []core.Part { return request(agent, e) })}
-	defer s.close(ctx)
 	changed := false
 	for _, f := range fields {
 		text, err := s.shorten(ctx, f)
@@ -144,7 +139,7 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 	if !changed {
 		return nil, nil
 	}
-	return encode(specific(e.Name, "updatedToolOutput", whole()))
+	return encode(e.Name, "updatedToolOutput", whole())
 }
 
 // A shortener shortens the texts of one result.
@@ -153,16 +148,7 @@ type shortener struct {
 	agent string
 	event *event
 
-	hosts []*condense.Host
 	asked func() []core.Part // the user's newest message, if that is known
-}
-
-func (s *shortener) close(ctx context.Context) {
-	for _, h := range s.hosts {
-		if err := h.Close(); err != nil {
-			s.Logger.WarnContext(ctx, "close", "error", err)
-		}
-	}
 }
 
 // ownPatience is how long a result waits for the user's own providers, as by default in a gateway.
@@ -226,8 +212,8 @@ func (s *shortener) run(ctx context.Context, text string, limit int) (string, er
 	if err != nil {
 		return "", err
 	}
-	s.hosts = append(s.hosts, host)
-	return s.through(ctx, host, text, limit == 0)
+	short, err := s.through(ctx, host, text, limit == 0)
+	return short, errors.Join(err, host.Close())
 }
 
 // through returns a text as a host shortens it.
@@ -254,13 +240,10 @@ func (s *shortener) through(ctx context.Context, host *condense.Host, text strin
 				"reason", secret.Safe(a.Reason))
 		}
 	}
-	for _, m := range c.View() {
-		for _, p := range m.Parts {
-			if r, ok := p.(core.ToolResult); ok && m.ID == resultID && len(r.Content) == 1 {
-				if t, ok := r.Content[0].(core.Text); ok {
-					return string(t), nil
-				}
-			}
+	view := c.View()
+	if r, ok := view[len(view)-2].Parts[0].(core.ToolResult); ok && len(r.Content) == 1 { // only contents of results may change
+		if t, ok := r.Content[0].(core.Text); ok {
+			return string(t), nil
 		}
 	}
 	return text, nil

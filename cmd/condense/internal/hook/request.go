@@ -1,14 +1,10 @@
 package hook
 
 import (
-	"bytes"
-	"io"
 	"slices"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
-	"github.com/condensehq/condense/internal/rawjson"
-	"github.com/condensehq/condense/transcript"
 )
 
 // maxTail is how much of the end of a session is read for the user's newest message, in bytes.
@@ -16,48 +12,30 @@ const maxTail = 1 << 20
 
 // request returns the texts of the user's newest message in the session; nil if it is not there, or not surely the user's.
 func request(agent string, e *event) []core.Part {
-	data, whole := []byte(e.Messages), true
-	if len(data) == 0 {
-		f, size, err := open(e.Transcript)
-		if err != nil {
-			return nil
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		data, err = io.ReadAll(io.NewSectionReader(f, max(0, size-maxTail), maxTail))
-		if err != nil {
-			return nil
-		}
-		if whole = size <= maxTail; !whole {
-			_, data, _ = bytes.Cut(data, []byte("\n"))
-		}
-		data = bytes.Join(slices.DeleteFunc(bytes.Split(data, []byte("\n")), func(line []byte) bool {
-			return rawjson.IsTrue(rawjson.Field(line, "isSidechain")) // a model speaks there as the user
-		}), []byte("\n"))
-	}
-	d, err := transcript.Read(bytes.NewReader(data), &transcript.ReadOptions{Format: formats[agent]})
+	all, whole, err := read(agent, e, maxTail)
 	if err != nil {
 		return nil
 	}
-	all := d.Journal.Messages()
 	for i, parts := range slices.Backward(dialog.Read(all).Messages) {
-		known := whole || slices.ContainsFunc(all[:i], func(m core.Message) bool { return m.Role == core.RoleAssistant }) // a skill's text follows its call
-		if known && all[i].Kind == core.KindOriginal && typed(parts) {
-			return slices.DeleteFunc(slices.Clone(all[i].Parts), func(p core.Part) bool {
-				_, ok := p.(core.Text)
-				return !ok
-			})
+		known := whole || slices.ContainsFunc(all[:i], func(m core.Message) bool { return m.Role == core.RoleAssistant })
+		if texts := typed(parts); known && all[i].Kind == core.KindOriginal && texts != nil { // a skill's text follows its call
+			return texts
 		}
 	}
 	return nil
 }
 
-// typed reports whether the user typed text in a message that answers no call.
-func typed(parts []dialog.Part) bool {
-	kinds := map[dialog.Kind]bool{}
+// typed returns what the user typed in a message that answers no call.
+func typed(parts []dialog.Part) (texts []core.Part) {
 	for i := range parts {
 		for _, p := range parts[i].Passages {
-			kinds[p.Kind] = true
+			if p.Kind == dialog.KindToolResult {
+				return nil
+			}
+			if p.Kind == dialog.KindUser {
+				texts = append(texts, core.Text(p.Text))
+			}
 		}
 	}
-	return kinds[dialog.KindUser] && !kinds[dialog.KindToolResult]
+	return texts
 }

@@ -77,7 +77,7 @@ func blocks(list []any) []*field {
 // members returns the texts of a result of one of Claude Code's tools.
 func members(tool string, r map[string]any) []*field {
 	if tool == "Read" {
-		return read(r)
+		return readFile(r)
 	}
 	// Of a result that the agent saved to a file, the model sees only the beginning.
 	if _, saved := r["persistedOutputPath"]; saved || r["isImage"] == true {
@@ -110,8 +110,8 @@ func joined(list []any) (string, bool) {
 	return b.String(), true
 }
 
-// read returns the text of a file that was read.
-func read(r map[string]any) []*field {
+// readFile returns the text of a file that was read.
+func readFile(r map[string]any) []*field {
 	file, _ := r["file"].(map[string]any)
 	text, ok := file["content"].(string)
 	if !ok || r["type"] != "text" {
