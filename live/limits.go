@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/model"
 )
 
@@ -240,11 +240,8 @@ func inSystem(r *wire.Request, phrase string) bool {
 
 // escaped returns a text as it is in JSON, as clients usually write it.
 func escaped(text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // of a string
-	return b.Bytes()[1 : b.Len()-2]
+	raw, _ := rawjson.Encode(text) // a string and a line break
+	return raw[1 : len(raw)-2]
 }
 
 // limitsFor returns the limits of a tenant.
