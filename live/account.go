@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,14 +102,6 @@ func (p *plan) postpone() {
 		later.j, later.leave = p.job(later.d, later.overflow), leave
 		p.postponed = later
 	}
-}
-
-// cancelLater drops a postponed preparation because its request was not sent, or not answered.
-func (e *exchange) cancelLater() {
-	if e.plan.postponed != nil {
-		e.plan.postponed.leave()
-	}
-	e.plan.postponed = nil
 }
 
 // prepareLater starts a postponed preparation.
@@ -341,12 +332,4 @@ func (c *client) accounted(n accounted, used *core.Usage, err error) error {
 		"tokens", a.Input, "cache_read", a.CacheRead, "output", a.Output, "cost", cost, "cost_expected", expected, "ms",
 		time.Since(n.began).Milliseconds())
 	return err
-}
-
-// checkAccount returns an error if Account has an unknown value.
-func (s *settings) checkAccount() error {
-	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient}, s.Account) {
-		return fmt.Errorf("live: Account: %q is none of %s and %s", s.Account, AccountModel, AccountClient)
-	}
-	return nil
 }

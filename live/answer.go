@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -65,7 +66,10 @@ func (r *request) sender(ctx context.Context) http.RoundTripper {
 
 // retry sends a second plan after a refusal, if there is one, and returns the answer for the client.
 func (e *exchange) retry(r *http.Request, res *http.Response) (*http.Response, error) {
-	e.cancelLater()
+	if e.plan.postponed != nil {
+		e.plan.postponed.leave()
+	}
+	e.plan.postponed = nil
 	text, why := e.reason(res)
 	if why == "" {
 		return res, nil
@@ -190,7 +194,7 @@ func (e *exchange) reason(res *http.Response) (original io.Closer, why string) {
 	case overflow:
 		return body, tooLong
 	case (e.plan.altered || e.req.tool.session != nil || e.req.lease.Unread || e.req.lease.Lost) && bytes.Contains(text, []byte("thinking")) &&
-		aboutThinking(string(text)):
+		slices.ContainsFunc(aboutThinking, func(s string) bool { return bytes.Contains(text, []byte(s)) }):
 		return body, thinking
 	case e.plan.altered && e.plan.state.Scale(e.plan.original) <= e.req.limits.policy.Window:
 		return body, refused
@@ -255,11 +259,8 @@ func own(r *request, of *lineage.State) *lineage.State {
 	return &s
 }
 
-// aboutThinking reports whether a vendor's error text is about thinking: the messages before it have changed, or the
-// thinking itself has.
-func aboutThinking(text string) bool {
-	return strings.Contains(text, "signature") || strings.Contains(text, "bound to a different conversation") || strings.Contains(text, "cannot be modified")
-}
+// aboutThinking are in a vendor's errors about thinking: the messages before it have changed, or the thinking itself has.
+var aboutThinking = []string{"signature", "bound to a different conversation", "cannot be modified"}
 
 // errUnchanged means that a refused request cannot be made shorter.
 var errUnchanged = errors.New("the request could not be repaired")

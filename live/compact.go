@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -77,14 +78,13 @@ func sentAgain(item []byte) bool {
 		rawjson.Text(rawjson.Field(item, "type")) == "additional_tools"
 }
 
-// asksToCompact reports whether the last item asks the vendor for a compaction.
-func asksToCompact(messages []wire.Message) bool {
-	return len(messages) > 0 && rawjson.Text(rawjson.Field(messages[len(messages)-1].Raw, "type")) == "compaction_trigger"
-}
-
 // compaction sends a request to compact the conversation to the upstream, and answers it here if the upstream cannot.
 func (e *exchange) compaction(r *http.Request) (*http.Response, error) {
-	who, send := e.req.s.compactionOf(e.req.t.upstream.Name), e.req.sender(r.Context()).RoundTrip
+	of, name, send := e.req.s.Upstreams.Compaction, e.req.t.upstream.Name, e.req.sender(r.Context()).RoundTrip
+	who := of[name]
+	if who == "" && name == upstream.ChatGPT {
+		who = of["openai"]
+	}
 	if e.req.s.Observe || who == CompactUpstream {
 		return send(r)
 	}
@@ -261,10 +261,8 @@ func compactionAnswer(endpoint bool, r *wire.Request, sealed string, now time.Ti
 		body, err = json.Marshal(response)
 		return "application/json", body, err
 	}
-	begun := object{
-		"id": response["id"], "object": "response", "created_at": now.Unix(), "status": "in_progress", "model": r.Model,
-		"output": []any{},
-	}
+	begun := maps.Clone(response)
+	begun["status"], begun["output"], begun["usage"] = "in_progress", []any{}, nil
 	for n, e := range []object{
 		{"type": "response.created", "response": begun},
 		{"type": "response.output_item.added", "output_index": 0, "item": item},
@@ -291,14 +289,6 @@ func respond(r *http.Request, status int, kind string, body []byte) *http.Respon
 		Header: http.Header{"Content-Type": {kind}, ownCompaction: {"gateway"}}, Body: io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)), Request: r,
 	}
-}
-
-// compactionOf returns who answers an agent that asks an upstream to compact the conversation.
-func (s *settings) compactionOf(name string) Compaction {
-	if c := s.Upstreams.Compaction[name]; c != "" || name != upstream.ChatGPT {
-		return c
-	}
-	return s.Upstreams.Compaction["openai"]
 }
 
 // compactions checks the values of Compaction, and notes which upstreams are a vendor's own.

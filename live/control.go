@@ -169,16 +169,6 @@ func (r *request) hostFor(ctx context.Context, o *session.Order) (host *condense
 	return host, host.Close, nil
 }
 
-// orderedJob returns the job that carries out an order to condense.
-func (p *plan) orderedJob(d epoch.Decision, o *session.Order, overflow bool) *job.Job {
-	j := p.job(d, overflow)
-	j.Order = o.Number
-	if o.Profile != "" {
-		j.Turn.Profile, j.Turn.Mode = o.Profile, ""
-	}
-	return j
-}
-
 // obey condenses as an order asks. If that needs a language model, it runs in the background and a later request uses
 // the result: then the error is [job.ErrAsks].
 func (p *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Prepared, error) {

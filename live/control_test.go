@@ -65,6 +65,33 @@ func TestTitlesHaveNoSecrets(t *testing.T) {
 	}
 }
 
+// After Claude Code's own compaction the history begins with words of the program, and says late where the agent works.
+func TestTitleAfterACompaction(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, upstream.Options{}, upstream.Client{API: upstream.Messages, Model: "claude-opus-5-5", Session: "s1"}, nil)
+	say := func(texts ...string) map[string]any {
+		var blocks []any
+		for _, text := range texts {
+			blocks = append(blocks, map[string]any{"type": "text", "text": text})
+		}
+		return map[string]any{"role": "user", "content": blocks}
+	}
+	p.client.History = []object{
+		say("This session is being continued from a previous conversation that ran out of context. The summary below covers it.\n\nSummary:\nThe user asked for parts."),
+		{"role": "system", "content": []any{}, "output_config": map[string]any{"effort": "medium"}},
+		{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": "Done."}}},
+		say("<local-command-stdout>Compacted</local-command-stdout>\n", "Never delete table 18."),
+		{"role": "system", "content": "# Environment\n - Primary working directory: /home/dev/shop\n"},
+	}
+	steps(t, p, 40)
+	if c := only(t, p.Controller()); c.Title != "Never delete table 18." || c.Folder != "/home/dev/shop" || c.Epochs == 0 {
+		t.Errorf("title %q, folder %q, %d epochs", c.Title, c.Folder, c.Epochs)
+	}
+	if s := p.Stats(); len(s.Errors) > 0 || len(p.vendor.Refusals()) > 0 {
+		t.Errorf("errors %v, refused %+v", s.Errors, p.vendor.Refusals())
+	}
+}
+
 // A key in the place of the model's name is in no list.
 func TestKeysAreNoNamesOfModels(t *testing.T) {
 	t.Parallel()

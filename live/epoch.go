@@ -227,7 +227,11 @@ func (p *plan) condensation(ctx context.Context, o *occasion) (*job.Prepared, er
 
 // ordered makes a condensation ordered by the user. It returns nil if that is postponed or impossible.
 func (p *plan) ordered(ctx context.Context, o *occasion) (*job.Prepared, error) {
-	made, err := p.obey(ctx, p.orderedJob(o.decision, o.order, o.overflow), o.order)
+	j := p.job(o.decision, o.overflow)
+	if j.Order = o.order.Number; o.order.Profile != "" {
+		j.Turn.Profile, j.Turn.Mode = o.order.Profile, ""
+	}
+	made, err := p.obey(ctx, j, o.order)
 	switch {
 	case err == nil:
 		return made, nil

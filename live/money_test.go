@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -256,5 +257,30 @@ func TestObservedIsHypothetical(t *testing.T) {
 	raw, err := json.Marshal(s)
 	if err != nil || !bytes.Contains(raw, []byte(`"would_have_saved":`)) {
 		t.Errorf("%v %s", err, raw)
+	}
+}
+
+// A client that goes back a few messages has what is left of its history in the vendor's cache: nothing is saved by not writing it there.
+func TestMoneyAfterARewind(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	p := newPlay(t, upstream.Options{Script: upstream.Loop(60, 2200, nil)}, upstream.Client{API: upstream.Messages, Model: "claude-opus-5", Session: "s1"}, nil)
+	p.steps(t, 1)
+	p.untilEpoch(t, 1)
+	p.steps(t, 4)
+	earned := func(do func()) float64 {
+		before := p.Stats().Saved
+		do()
+		p.steps(t, 1)
+		return p.Stats().Saved - before
+	}
+	usual := earned(func() {})
+	kept := only(t, p.Controller()).Saved
+	back := earned(func() { p.client.History = p.client.History[:len(p.client.History)-4] })
+	if usual <= 0 || back > 3*usual {
+		t.Errorf("a request saved $%.4f, and the one after the rewind $%.4f", usual, back)
+	}
+	if now := only(t, p.Controller()).Saved; math.Abs(now-kept-back) > 1e-9 {
+		t.Errorf("the conversation had saved $%.4f, then $%.4f, and now it is $%.4f", kept, back, now)
 	}
 }

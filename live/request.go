@@ -114,7 +114,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 	if n := len(request.Messages); n == 0 || n > maxMessages || request.Stateful || len(request.Model) > longestModel || secret.Shown(request.Model) {
 		return nil, nil //nolint:nilnil // nothing to condense, or a key in the place of a name, which lists and the log would show
 	}
-	r.compacts = r.t.compact || asksToCompact(request.Messages)
+	r.compacts = r.t.compact || rawjson.Text(rawjson.Field(request.Messages[len(request.Messages)-1].Raw, "type")) == "compaction_trigger"
 	side := r.side()
 	if side != agents.Turn && side != agents.Summary && !r.compacts {
 		return nil, nil //nolint:nilnil // left alone

@@ -61,7 +61,11 @@ func newSettings(opts *Options) (*settings, error) {
 	or(&s.Store.KeepFor, time.Duration(c.Retention.Age))
 	or(&s.Store.KeepBytes, c.Retention.Size)
 	or(&s.Recall.MaxSize, c.Recall.MaxSize)
-	return s, errors.Join(append(s.checkNumbers(), s.admission(), s.open(), s.compactions(), s.checkAccount(), s.checkRules())...)
+	var err error
+	if !slices.Contains([]Account{AccountOff, AccountModel, AccountClient}, s.Account) {
+		err = fmt.Errorf("live: Account: %q is none of %s and %s", s.Account, AccountModel, AccountClient)
+	}
+	return s, errors.Join(append(s.checkNumbers(), err, s.admission(), s.open(), s.compactions(), s.checkRules())...)
 }
 
 // checkNumbers returns an error for each number that is out of range.

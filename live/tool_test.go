@@ -933,7 +933,8 @@ func TestChangeOfPromptGoesOn(t *testing.T) {
 				t.Parallel()
 				step := upstream.Step{Text: "I look it up.", Calls: []upstream.Call{wants(map[string]any{"grep": needle})}}
 				c := upstream.Client{API: api, Model: "gpt-5.6", System: "You are an agent. Powered by gpt-5.6."}
-				p := newPlay(t, upstream.Options{Script: looking(45, needle, map[int]upstream.Step{15: step, 36: step}), ByCredential: true}, c, withTool)
+				o := upstream.Options{Script: looking(45, needle, map[int]upstream.Step{15: step, 36: step}), ByCredential: true}
+				p := newPlay(t, o, c, withTool)
 				prompts := func(text string) {
 					if api == upstream.Responses { // it has the client's prompt beside the items
 						p.client.History = slices.DeleteFunc(p.client.History, func(o object) bool { return o["role"] == "developer" })

@@ -34,7 +34,8 @@ func TestInsertions(t *testing.T) {
 			seg(program, "<system_reminder>\n<sql_tables>none</sql_tables>\n</system_reminder>"),
 		},
 		"Copilot, a compaction": {
-			seg(program, "Some of the conversation history has been summarized to free up context.\n\nHere were the user messages:\n"), seg(person, "<user_message>\nNever touch a.\n</user_message>"),
+			seg(program, "Some of the conversation history has been summarized to free up context.\n\nHere were the user messages:\n"),
+			seg(person, "<user_message>\nNever touch a.\n</user_message>"),
 			seg(program, "\n\nHere is a summary of the prior context:\n<summary>\nAlways touch b.\n</summary>\n"),
 		},
 		"Claude Code, a plan": {

@@ -100,7 +100,8 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 	cut, forms := 0, wire.Of(r.API).Plain != nil
 	for _, t := range states {
 		e := t.Epoch
-		if e == nil || e.Plain == (wire.Hash{}) || t.Model == r.Model && (forms || best != nil) || !newer(e, best) || from != nil && !newer(e, from) {
+		same := t.Model == r.Model && (forms || best != nil)
+		if e == nil || e.Plain == (wire.Hash{}) || same || !newer(e, best) || from != nil && !newer(e, from) {
 			continue
 		}
 		if 0 < e.Cut && e.Cut <= len(rolling) && rolling[e.Cut-1] == e.From {
@@ -146,12 +147,10 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 
 // family returns the family of a state whose last request had the first messages after other prompts; "" without one.
 func family(states []*State, messages []wire.Message) string {
-	if prompts(messages) > 0 {
-		sums := Unprompted(messages)
-		for _, t := range states {
-			if t.Plain != (wire.Hash{}) && slices.Contains(sums, t.Plain) {
-				return t.Family
-			}
+	sums := Unprompted(messages)
+	for _, t := range states {
+		if t.Plain != (wire.Hash{}) && slices.Contains(sums, t.Plain) {
+			return t.Family
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core/policy"
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -21,9 +22,7 @@ func (s *State) Facts(r *wire.Request, our int, now time.Time) epoch.Facts {
 		Cache: epoch.Cache{Began: len(s.Caches) > 0, Used: s.Caches[cacheOf(r)], Asked: s.TTL, Seen: s.Lives},
 	}
 	from, size := prompts(r.Messages), our-s.HeadOur
-	for i := range min(from, len(s.Counts)) {
-		size -= s.Counts[i]
-	}
+	size -= plain.Sum(s.Counts[:min(from, len(s.Counts))], func(n int) int { return n })
 	if e := s.Epoch; e != nil {
 		f.Last = epoch.Last{Before: e.Before, After: e.After}
 		from, size = min(max(0, e.Cut), len(r.Messages)), our-s.HeadOur-e.Our

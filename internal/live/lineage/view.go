@@ -184,7 +184,9 @@ func (s *State) Freeze(r *wire.Request, rolling []wire.Hash, c Condensed, now ti
 		return nil, ErrParted
 	}
 
-	bound := s.Bound && !followsSigned(r, head)
+	// The thinking after a single compaction signed by the vendor stays valid, which was made with the same system prompt only if that is one text.
+	signed := len(head) == 1 && wire.Signed(head[0].Raw) && (r.System == nil || r.System[0] == '"')
+	bound := s.Bound && !signed
 	e := &Epoch{
 		N: 1, Cut: cut, From: rolling[cut-1], Whole: cut == len(r.Messages), Reason: c.Reason, Time: now,
 		Before: c.Before, After: c.Decision.After, Payback: c.Turns,
@@ -330,10 +332,4 @@ func turn(messages []wire.Message) int {
 		}
 	}
 	return first
-}
-
-// followsSigned reports whether the kept messages follow only a compaction signed by the vendor: their thinking then
-// stays valid. The compaction was made with the same system prompt only if that is a single text.
-func followsSigned(r *wire.Request, head []wire.Message) bool {
-	return len(head) == 1 && wire.Signed(head[0].Raw) && (r.System == nil || r.System[0] == '"')
 }

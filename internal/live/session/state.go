@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,7 +303,8 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 	if c.Entry == nil {
 		c.Entry = &Entry{ID: s.newID(rolling), Turn: make(chan struct{}, 1), Conversation: rand.Text()}
 		for _, e := range s.entries { // a branch goes on from the newest one
-			if e.State != nil && e.State.Family != "" && e.State.Family == c.State.Family && (c.shadow.Last.Before(e.shadow.Last) || c.about == nil) {
+			related := e.State != nil && e.State.Family != "" && e.State.Family == c.State.Family
+			if related && (c.shadow.Last.Before(e.shadow.Last) || c.about == nil) {
 				c.shadow, c.about = e.shadow, e.about
 			}
 		}
@@ -323,13 +325,9 @@ func (s *Session) newID(rolling []wire.Hash) string {
 		h.Write(rolling[n-1][:])
 	}
 	id, known := hex.EncodeToString(h.Sum(nil)[:size]), 0
-	for _, e := range s.entries {
-		if strings.HasPrefix(e.ID, id) {
-			known++
-		}
-	}
-	for taken := range s.damaged {
-		if strings.HasPrefix(taken, id) {
+	taken := append(plain.Each(s.entries, func(e *Entry) string { return e.ID }), slices.Collect(maps.Keys(s.damaged))...)
+	for _, other := range taken {
+		if strings.HasPrefix(other, id) {
 			known++
 		}
 	}

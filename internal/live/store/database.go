@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -303,7 +305,9 @@ func (s *database) Kept(ctx context.Context, tenant, set string) ([]Original, er
 				return err
 			}
 			var err error
-			if o.Data, err = unpack(data); err == nil && isOriginal(&o, tenant, set, n, hash, sum) {
+			o.Data, err = unpack(data)
+			got := sha256.Sum256(o.Data)
+			if err == nil && bytes.Equal(got[:], hash) && bytes.Equal(sum, keptSum(tenant, set, n, o.Kind, hash)) {
 				all = append(all, o)
 			}
 			return nil

@@ -315,9 +315,3 @@ func (r *Record) checkHead(sum []byte) {
 }
 
 func (r *Record) damaged() { r.Damaged, r.Data, r.Reader, r.Set = true, nil, "", "" }
-
-// isOriginal reports whether data is the original to which the n-th row of a set refers.
-func isOriginal(o *Original, tenant, set string, n int64, hash, sum []byte) bool {
-	got := sha256.Sum256(o.Data)
-	return bytes.Equal(got[:], hash) && bytes.Equal(sum, keptSum(tenant, set, n, o.Kind, hash))
-}

@@ -120,7 +120,8 @@ func (t *Tenants) Enter(c Caller, key string, l Limits, now time.Time) (leave fu
 	case l.Concurrent > 0 && u.active >= l.Concurrent:
 		no = &Denied{"concurrent", fmt.Sprintf("%d requests at the same time", l.Concurrent), Busy}
 	case l.Cost > 0 && today.Cost >= l.Cost:
-		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), untilTomorrow(now)}
+		tomorrow := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
+		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC)", l.Cost), seconds(tomorrow.Sub(now).Seconds())}
 	case l.Cost > 0 && today.Cost+u.reserved >= l.Cost:
 		no = &Denied{"cost", fmt.Sprintf("$%.2f per day (UTC) with the requests that are being answered", l.Cost), Busy}
 	case u.bytes.Limit() != rate.Inf && u.bytes.TokensAt(now) < 0:
@@ -156,11 +157,6 @@ func (t *Tenants) Enter(c Caller, key string, l Limits, now time.Time) (leave fu
 
 // seconds converts n to a duration, rounded up, at least one second.
 func seconds(n float64) time.Duration { return time.Duration(max(1, math.Ceil(n))) * time.Second }
-
-func untilTomorrow(now time.Time) time.Duration {
-	now = now.UTC()
-	return seconds(time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC).Sub(now).Seconds())
-}
 
 // today returns the tenant's usage of today at all gateways.
 func (u *usage) today(now time.Time) spent {

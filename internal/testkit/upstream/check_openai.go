@@ -122,10 +122,7 @@ func checkReasoning(p *prompt, _ Model) *refusal {
 		if !ok {
 			return &refusal{400, "thinking", "invalid_encrypted_content", "input", fmt.Sprintf("The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", id)}
 		}
-		if b.kind == "compaction" {
-			continue
-		}
-		if i+1 == len(p.blocks) || s.text != ledTo(&p.blocks[i+1]) {
+		if b.kind == "reasoning" && (i+1 == len(p.blocks) || s.text != ledTo(&p.blocks[i+1])) {
 			return &refusal{400, "thinking", "", "input", fmt.Sprintf("Item '%s' of type 'reasoning' was provided without its required following item.", id)}
 		}
 	}

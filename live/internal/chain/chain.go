@@ -230,7 +230,10 @@ func (r *Request) Sending(body []byte) (out []byte, continues bool) {
 		rest = items[r.vendor.items:]
 	}
 	whole := r.vendor.id == "" || continues
-	if whole && r.vendor.id == Previous(r.Raw) && sameOutside(body, r.Whole) && slices.EqualFunc(rest, r.own, bytes.Equal) {
+	before, after := outside(body)
+	head, tail := outside(r.Whole)
+	same := bytes.Equal(before, head) && bytes.Equal(after, tail)
+	if whole && r.vendor.id == Previous(r.Raw) && same && slices.EqualFunc(rest, r.own, bytes.Equal) {
 		return r.Raw, continues
 	}
 	if !continues {
@@ -243,13 +246,6 @@ func (r *Request) Sending(body []byte) (out []byte, continues bool) {
 // reached reports whether the first n items of the view, which have been added to the sum, are all that the vendor has.
 func (r *Request) reached(n int) bool {
 	return r.vendor.id != "" && n == r.vendor.items && r.sum.Sum64() == r.vendor.sum
-}
-
-// sameOutside reports whether two requests differ only in their input.
-func sameOutside(a, b []byte) bool {
-	a1, a2 := outside(a)
-	b1, b2 := outside(b)
-	return bytes.Equal(a1, b1) && bytes.Equal(a2, b2)
 }
 
 func outside(body []byte) (before, after []byte) {

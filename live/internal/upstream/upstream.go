@@ -261,8 +261,12 @@ var ofCalls = []string{"Accept", "Accept-Encoding", "Content-Encoding", "Content
 // maxSigned is the most bytes of a body that is signed: Amazon Bedrock takes 25,000,000.
 const maxSigned = 32 << 20
 
-// Signs reports whether the gateway signs a request: with its own credentials, so that the client needs no key.
-func (u *Upstream) Signs(h http.Header) bool { return u.Sign != nil && !hasBearer(h) }
+// Signs reports whether the gateway signs a request: with its own credentials, so that the client needs no key. One with a key needs no
+// signature.
+func (u *Upstream) Signs(h http.Header) bool {
+	scheme, _, _ := strings.Cut(h.Get("Authorization"), " ")
+	return u.Sign != nil && !strings.EqualFold(scheme, "Bearer")
+}
 
 // Unsignable returns why a request is not signed, which has this escaped path at the upstream; nil if it is. The machine's account
 // may do more than call models, and its owner has agreed to no more.
@@ -273,12 +277,6 @@ func (u *Upstream) Unsignable(method, path, query string) error {
 	return fmt.Errorf("%w: with the credentials of this machine (serve.bedrock.sign) only models are called (POST /model/ID/invoke, "+
 		"invoke-with-response-stream, converse, converse-stream, count-tokens) and listed (GET /foundation-models, "+
 		"/inference-profiles); this is %s %s", ErrUnsigned, plain.Clip(method), plain.Clip(path))
-}
-
-// hasBearer reports whether a request carries a key, which needs no signature.
-func hasBearer(h http.Header) bool {
-	scheme, _, _ := strings.Cut(h.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer")
 }
 
 // signed returns a copy of a request with the gateway's signature in place of the client's.
