@@ -150,14 +150,12 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 
 // usesBedrock reports whether an agent is configured for Amazon Bedrock.
 func usesBedrock(agent *agents.Agent) bool {
-	_, can := pointOf(agent).Env["ANTHROPIC_BEDROCK_BASE_URL"]
-	return can && isSet("CLAUDE_CODE_USE_BEDROCK")
+	return pointOf(agent).Env["ANTHROPIC_BEDROCK_BASE_URL"] != "" && isSet("CLAUDE_CODE_USE_BEDROCK")
 }
 
 // isSet reports whether a variable switches something on.
 func isSet(name string) bool {
-	v := os.Getenv(name)
-	return v != "" && v != "0" && v != "false"
+	return !slices.Contains([]string{"", "0", "false"}, os.Getenv(name))
 }
 
 // unsigned returns a note for an agent whose requests Amazon would not accept.
