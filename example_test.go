@@ -16,6 +16,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/plugin-sdk/sdktest"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -220,7 +221,7 @@ func ExampleOptions_models() {
 		Providers: map[string]config.ProviderValues{
 			"summary": {Strategy: "native", Settings: json.RawMessage(`{"model": "ours"}`)},
 		},
-	}, &condense.Options{Models: map[string]model.Generator{"ours": model.Extractive()}})
+	}, &condense.Options{Models: map[string]model.Generator{"ours": sdktest.Extractive()}})
 	defer h.Close()
 	ctx := context.Background()
 	c := talk(150)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/size"
 	"github.com/condensehq/condense/model"
@@ -86,7 +87,7 @@ func (o *opened) model(name string) (model.Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{g, g == model.Extractive()}, nil
+	return &guarded{g, g == extractive.New()}, nil
 }
 
 // fits reports whether the provider would get the same models from m under a profile with

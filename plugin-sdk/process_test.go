@@ -28,6 +28,7 @@ import (
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/plugin-sdk/sdktest"
 )
 
 // self returns a command that runs this binary as the plugin of the strategy named.
@@ -145,7 +146,7 @@ func TestProcessAsksTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, _ := model.Extractive().(model.Embedder)
+	words, _ := sdktest.Extractive().(model.Embedder)
 	p := launch(t, self(t, "asker"), nil, true, &caller.Options{
 		Run: resolver.RunnerOf(reg), Embedder: func() (model.Embedder, error) { return words, nil },
 	})

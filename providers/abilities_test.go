@@ -6,6 +6,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers"
 	"github.com/condensehq/condense/registry"
@@ -13,7 +14,7 @@ import (
 
 // TestAbilities: the built-in strategies do what they declare and nothing else, on random conversations.
 func TestAbilities(t *testing.T) {
-	env := registry.Env{Model: func(string) (model.Generator, error) { return model.Extractive(), nil }}
+	env := registry.Env{Model: func(string) (model.Generator, error) { return extractive.New(), nil }}
 	for _, s := range providers.Builtin() {
 		if s.Abilities == 0 {
 			t.Errorf("%s declares nothing", s.Name)

@@ -15,6 +15,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/plugin-sdk/sdktest"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -87,7 +88,7 @@ func result(m core.Message) string {
 func TestConformance(t *testing.T) {
 	for _, s := range peers.All() {
 		t.Run(s.Name, func(t *testing.T) {
-			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, s, "{}", model.Extractive()) })
+			coretest.Run(t, func(t *testing.T) core.CondensationProvider { return open(t, s, "{}", sdktest.Extractive()) })
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/internal/wire/caller"
@@ -37,7 +38,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 	s.Unpinned = sum == ""
 	opts := &supervise.Options{Logger: t.Output}
 	opts.Client.Host, opts.Client.Logger = host(), t.Calls
-	if e, ok := model.Extractive().(model.Embedder); ok {
+	if e, ok := extractive.New().(model.Embedder); ok {
 		opts.Client.Embedder = func() (model.Embedder, error) { return e, nil }
 	}
 	reg, err := resolver.Strategies()
@@ -56,7 +57,7 @@ func (t *Trial) Open() (*supervise.Process, error) {
 }
 
 // StandIn returns the extractive model in a form that always answers, as a language model does: what it cannot do is not the plugin's fault.
-func StandIn() model.Generator { return standIn{model.Extractive()} }
+func StandIn() model.Generator { return standIn{extractive.New()} }
 
 type standIn struct{ model.Generator }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/resolver"
 	"github.com/condensehq/condense/model"
 )
@@ -14,12 +15,12 @@ import (
 // Without any declaration there is the extractive model, and an error for the rest.
 func TestModelsWithoutAnything(t *testing.T) {
 	m := resolver.NewModels(config.Default(), resolver.ModelOptions{})
-	g, err := m.Model("", model.ExtractiveName)
+	g, err := m.Model("", extractive.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, err := g.Generate(t.Context(), &model.Prompt{Messages: []core.Message{{Role: core.RoleUser, Parts: []core.Part{core.Text("We chose tea. It rained all day.")}}}})
-	if err != nil || !strings.HasPrefix(a.Text, model.ExtractiveLabel) {
+	if err != nil || !strings.HasPrefix(a.Text, extractive.Label) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	if err := m.Check("", ""); !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), "names no model, and its profile has none") {

@@ -19,6 +19,7 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/catalog"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/remote/anthropic"
 	"github.com/condensehq/condense/internal/remote/openai"
@@ -104,7 +105,7 @@ func namesNoFile(settings json.RawMessage) error {
 // Models resolves the names of language models. It looks for a name among the models of
 // the program, then in the section models of the configuration, then in the built-in table
 // as provider/model if there is a client for the provider's API; the last one is
-// [model.ExtractiveName]. It is safe for concurrent use.
+// [extractive.Name]. It is safe for concurrent use.
 type Models struct {
 	config *config.Config
 	opts   ModelOptions
@@ -290,7 +291,7 @@ func (r *Models) Agent(req *core.Request) string {
 // Available returns every model that a provider can name, and the default, whose name is empty.
 func (r *Models) Available(agent string) iter.Seq2[string, model.Info] {
 	return func(yield func(string, model.Info) bool) {
-		names := append(r.declared(), model.ExtractiveName)
+		names := append(r.declared(), extractive.Name)
 		if r.name(agent, "") != "" {
 			names = append(names, "")
 		}
@@ -306,7 +307,7 @@ func (r *Models) Available(agent string) iter.Seq2[string, model.Info] {
 func (r *Models) find(name string) (*config.Model, error) {
 	m, err := r.config.Model(name)
 	switch {
-	case err != nil && name == model.ExtractiveName:
+	case err != nil && name == extractive.Name:
 		return nil, nil //nolint:nilnil // it is in neither
 	case err != nil:
 		return nil, r.unknown(name)
@@ -317,7 +318,7 @@ func (r *Models) find(name string) (*config.Model, error) {
 }
 
 func (r *Models) unknown(name string) error {
-	names := append(r.declared(), model.ExtractiveName)
+	names := append(r.declared(), extractive.Name)
 	list := strings.Join(names, ", ")
 	for m := range catalog.All() {
 		if _, ok := clients[m.Provider]; ok {
@@ -356,7 +357,7 @@ func (r *Models) open(name string) (model.Generator, error) {
 	case err != nil:
 		return nil, err
 	case m == nil:
-		return model.Extractive(), nil
+		return extractive.New(), nil
 	case m.Withheld != "":
 		return skipped{
 			model.Info{Name: m.Name, Window: m.Window, MaxOutput: m.MaxOutput},

@@ -21,11 +21,15 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/registry"
 )
+
+// Extractive returns a model for tests, without a key: it picks sentences of its prompt, always the same, and labels them as an extract.
+func Extractive() model.Generator { return extractive.New() }
 
 // Loopback opens s with settings, a JSON object or nil for the defaults, and returns the provider that a host would
 // see if s were a plugin: everything goes through the real protocol, but without a process. The test ends at once if

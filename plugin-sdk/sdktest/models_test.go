@@ -16,7 +16,7 @@ import (
 
 // TestModels checks that a strategy in a plugin can call the models of the host.
 func TestModels(t *testing.T) {
-	models := map[string]model.Generator{"": model.Extractive(), "cheap": model.Extractive()}
+	models := map[string]model.Generator{"": sdktest.Extractive(), "cheap": sdktest.Extractive()}
 	for _, settings := range []string{`{}`, `{"model":"cheap"}`} {
 		p := sdktest.LoopbackModels(t, native.Strategy(), json.RawMessage(settings), models)
 		res, err := p.Condense(t.Context(), coretest.HalfRequest(coretest.Session()))

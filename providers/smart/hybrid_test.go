@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/model"
 	"github.com/condensehq/condense/providers/native"
 	"github.com/condensehq/condense/providers/smart"
@@ -38,10 +39,10 @@ func hybrid(t *testing.T) *core.Chain {
 		t.Fatal(err)
 	}
 	env := registry.Env{Model: func(name string) (model.Generator, error) {
-		if name != model.ExtractiveName {
+		if name != extractive.Name {
 			return nil, fmt.Errorf("no model %q", name)
 		}
-		return model.Extractive(), nil
+		return extractive.New(), nil
 	}}
 	var candidates []core.NamedProvider
 	for _, name := range file.Profiles["hybrid"].Chain {

@@ -149,13 +149,13 @@ var outputs = []string{"output", "result", "content"}
 // content returns the content of a function's response, and whether the tool failed.
 func content(of []byte) ([]core.Part, bool) {
 	response := rawjson.Field(of, "response")
-	if s := rawjson.Field(response, "error"); rawjson.IsString(s) {
-		return blocks.Text(s), true
-	}
-	if name, s := output(of); name != "" {
-		return blocks.Text(s), false
-	}
-	if response == nil {
+	fault := rawjson.Field(response, "error")
+	switch name, said := output(of); {
+	case rawjson.IsString(fault):
+		return blocks.Text(fault), true
+	case name != "":
+		return blocks.Text(said), false
+	case response == nil:
 		return nil, false
 	}
 	return []core.Part{core.Text(response)}, false

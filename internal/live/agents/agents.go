@@ -165,16 +165,9 @@ func Find(name string) *Agent {
 }
 
 // Names returns the names that Find accepts, the shortest of each agent.
-func Names() []string {
-	var names []string
+func Names() (names []string) {
 	for _, a := range all() {
-		name := a.Name
-		for _, alias := range a.Aliases {
-			if len(alias) < len(name) {
-				name = alias
-			}
-		}
-		names = append(names, name)
+		names = append(names, slices.MinFunc(append([]string{a.Name}, a.Aliases...), func(x, y string) int { return len(x) - len(y) }))
 	}
 	return names
 }

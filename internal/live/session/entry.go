@@ -174,10 +174,7 @@ func (c *Lease) Control() *Control {
 		return &Control{}
 	}
 	defer c.lock()()
-	if found := c.Session.controls[c.State.Family]; found != nil {
-		return found
-	}
-	return &Control{}
+	return cmp.Or(c.Session.controls[c.State.Family], &Control{})
 }
 
 // SetControl makes a control current in memory.

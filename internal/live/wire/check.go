@@ -197,8 +197,9 @@ func refuseOpenAI(status int, message string) []byte {
 
 // Newest returns the messages without texts of the system that a later text of the system repeats, and for each
 // message the index of its origin. A text repeats another if both are equal, or begin with the same of begins: agents
-// append such reminders again and again, and each is out of date with the next. Of equal messages without a text the last stays. The system prompt, that is, messages
-// before the first of another role, is not looked at, nor is a message that stays reports.
+// append such reminders again and again, and each is out of date with the next. Of equal messages without a text the last
+// stays. The system prompt, that is, messages before the first of another role, is not looked at, nor is a message that stays
+// reports.
 func Newest(messages []Message, begins []string, stays func(i int) bool) (view [][]byte, origin []int) {
 	first := 0
 	for first < len(messages) && isSystem(&messages[first]) {
@@ -234,38 +235,24 @@ func between(messages []Message, i int) bool {
 // Other fields than role and content are settings, which keep the last text.
 func newest(raw []byte, begins []string, later map[string]bool) []byte {
 	repeats := func(text string) bool {
-		for _, b := range begins {
-			if strings.HasPrefix(text, b) {
-				text = b
-				break
-			}
+		if i := slices.IndexFunc(begins, func(b string) bool { return strings.HasPrefix(text, b) }); i >= 0 {
+			text = begins[i]
 		}
 		was := later[text]
 		later[text] = true
 		return was && text != ""
 	}
 	content := rawjson.Field(raw, "content")
-	if isEmptyArray(content) || textAt(raw, "type") == "configuration_update" { // of pi: a setting alone, such as the effort
-		if repeats(string(raw)) {
-			return nil
-		}
-		return raw
-	}
-	if len(begins) == 0 {
-		return raw
-	}
 	fields := 0
 	for range rawjson.Fields(raw) {
 		fields++
 	}
-	const plain = 2 // role and content
-	if rawjson.IsString(content) {
-		if repeats(textOf(rawjson.Text(content))) && fields == plain {
-			return nil
-		}
-		return raw
-	}
-	if !rawjson.IsArray(content) {
+	const plain = 2                                                                 // role and content
+	tunes := isEmptyArray(content) || textAt(raw, "type") == "configuration_update" // of pi: a setting alone, such as the effort
+	switch {
+	case tunes && repeats(string(raw)), len(begins) > 0 && rawjson.IsString(content) && repeats(textOf(rawjson.Text(content))) && fields == plain:
+		return nil
+	case tunes, len(begins) == 0, !rawjson.IsArray(content):
 		return raw
 	}
 	var kept [][]byte

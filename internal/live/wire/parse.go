@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/toolcall"
 )
@@ -286,21 +287,11 @@ func (p *plainer) content(raw []byte) {
 	}
 }
 
+var reminder = plain.Pattern(`(?s)[ \t\r\n]*` + toolcall.ReminderOpen + `.*?` + toolcall.ReminderClose)
+
 // text adds a text without reminders; nothing if it has nothing else.
 func (p *plainer) text(s string) {
-	const begin, end = toolcall.ReminderOpen, toolcall.ReminderClose
-	for {
-		i := strings.Index(s, begin)
-		if i < 0 {
-			break
-		}
-		n := strings.Index(s[i:], end)
-		if n < 0 {
-			break
-		}
-		s = strings.TrimRight(s[:i], " \t\r\n") + s[i+n+len(end):]
-	}
-	if s = strings.TrimSpace(s); s != "" {
+	if s = strings.TrimSpace(reminder().ReplaceAllLiteralString(s, "")); s != "" {
 		p.add(s)
 		p.parts++
 	}
@@ -312,18 +303,16 @@ func Remind(message []byte) []byte {
 	if rawjson.Text(rawjson.Field(message, "role")) != "system" {
 		return message
 	}
-	var blocks [][]byte
-	add := func(text string) {
-		if text != "" {
-			blocks = append(blocks, rawjson.SetField([]byte(`{"type":"text"}`), "text", rawjson.AppendQuote(nil, toolcall.ReminderOpen+"\n"+text+"\n"+toolcall.ReminderClose)))
-		}
-	}
 	content := rawjson.Field(message, "content")
-	if rawjson.IsString(content) {
-		add(rawjson.Text(content))
-	}
+	texts := []string{rawjson.Text(content)}
 	for b := range rawjson.Elements(content) {
-		add(rawjson.Text(rawjson.Field(b, "text")))
+		texts = append(texts, rawjson.Text(rawjson.Field(b, "text")))
+	}
+	var blocks [][]byte
+	for _, text := range texts {
+		if text != "" {
+			blocks = append(blocks, rawjson.Append(nil, `{"type":"text","text":?}`, toolcall.ReminderOpen+"\n"+text+"\n"+toolcall.ReminderClose))
+		}
 	}
 	if blocks == nil {
 		return message

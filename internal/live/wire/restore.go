@@ -1,11 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
@@ -57,14 +57,8 @@ func said(d *Dialect, messages []Message) (Hash, []string) {
 		text.WriteString(TextOf(d.API, messages[i].Raw))
 		keys = append(keys, d.tool.calls(d, &messages[i])...)
 	}
-	bare := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, text.String())
 	slices.Sort(keys)
-	return half(sha256.Sum256([]byte(bare))), keys
+	return half(sha256.Sum256([]byte(strings.Join(strings.Fields(text.String()), "")))), keys
 }
 
 // TextOf returns the text of a message of the model, without its thinking.
@@ -270,10 +264,7 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 	}
 	body = slices.Clip(body)
 	tools := d.functions(body)
-	end := len(tools) - 1 // of an array that was parsed
-	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
-		end--
-	}
+	list := bytes.TrimRight(tools[:len(tools)-1], " \t\r\n") // of an array that was parsed
 	own := rawjson.Append([]byte{','}, d.tool.form, t.Name, t.Description, t.Schema)
-	return rawjson.ReplaceValue(body, tools, slices.Concat(tools[:end], own, tools[end:]))
+	return rawjson.ReplaceValue(body, tools, slices.Concat(list, own, tools[len(list):]))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/model"
 )
 
@@ -30,7 +31,7 @@ func TestAbilities(t *testing.T) {
 			var asked atomic.Int64
 			b.opts.Client.Model = func(*core.Request, string) (model.Generator, error) {
 				asked.Add(1)
-				return model.Extractive(), nil
+				return extractive.New(), nil
 			}
 			out, err := chain(t, b.open(t), time.Minute).Run(t.Context(), request())
 			if err != nil {

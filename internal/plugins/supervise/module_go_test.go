@@ -17,6 +17,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/plugins/wasm/testdata/tidy"
@@ -113,7 +114,7 @@ func TestModuleAsksForMore(t *testing.T) {
 	reg, err := resolver.Strategies()
 	must(err)
 	b := newGoModule(t, `{"do": "asks-more"}`)
-	words, _ := model.Extractive().(model.Embedder)
+	words, _ := extractive.New().(model.Embedder)
 	b.opts.Client.Run, b.opts.Client.Embedder = resolver.RunnerOf(reg), func() (model.Embedder, error) { return words, nil }
 	req := coretest.HalfRequest(coretest.Session())
 	req.Hidden = func(ids ...string) ([]core.Message, error) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/remote"
 	"github.com/condensehq/condense/internal/remote/anthropic"
 	"github.com/condensehq/condense/internal/remote/openai"
@@ -410,7 +411,7 @@ func TestDeclines(t *testing.T) {
 			t.Errorf("%s: %v, %+v", reason, err, res)
 		}
 	}
-	if _, err := vendor.New(vendor.DefaultConfig(), model.Extractive()); err == nil || !strings.Contains(err.Error(), "no model of a vendor") {
+	if _, err := vendor.New(vendor.DefaultConfig(), extractive.New()); err == nil || !strings.Contains(err.Error(), "no model of a vendor") {
 		t.Errorf("a model without a vendor: %v", err)
 	}
 }

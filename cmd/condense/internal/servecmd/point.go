@@ -276,7 +276,11 @@ func merged(p *Point, recall *Recall, later *agents.Later, text string, fill fun
 	out := []byte(cmp.Or(text, "{}"))
 	var err error
 	for _, k := range keys {
-		if out, _, err = settings.Set(settings.JSON, out, fill(k.Value), k.Path...); err != nil {
+		value := any(fill(k.Value))
+		if k.Number != "" {
+			value = k.Number
+		}
+		if out, _, err = settings.Set(settings.JSON, out, value, k.Path...); err != nil {
 			return "", err
 		}
 	}

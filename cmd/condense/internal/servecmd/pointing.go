@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"embed"
+	"encoding/json"
 	"errors"
 	"sync"
 
@@ -75,10 +76,11 @@ type Meter struct {
 
 // A Key of a settings file has an address.
 type Key struct {
-	API    string   // the API of the address
-	Path   []string // names
-	Value  string   // for the gateway
-	Within bool     // only where the object is there that is to have it
+	API    string      // the API of the address
+	Path   []string    // names
+	Value  string      // for the gateway
+	Number json.Number // in place of Value, in JSON
+	Within bool        // only where the object is there that is to have it
 }
 
 // A Provider is a choice in a settings file that makes the agent use another address in the same file. Args point

@@ -1,4 +1,4 @@
-package model_test
+package extractive_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/tokens"
 )
 
@@ -40,7 +41,7 @@ func story() []core.Message {
 func generate(tb testing.TB, messages []core.Message, limit int) string {
 	tb.Helper()
 	p := &model.Prompt{Messages: append(messages, say(core.RoleUser, "Summarize the conversation.")), MaxOutput: limit}
-	a, err := model.Extractive().Generate(tb.Context(), p)
+	a, err := extractive.New().Generate(tb.Context(), p)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func generate(tb testing.TB, messages []core.Message, limit int) string {
 
 func TestGenerate(t *testing.T) {
 	text := generate(t, story(), 300)
-	if !strings.HasPrefix(text, model.ExtractiveLabel+"\n") {
+	if !strings.HasPrefix(text, extractive.Label+"\n") {
 		t.Errorf("got %q, want the label first", text)
 	}
 	last := 0
@@ -82,7 +83,7 @@ func TestGenerate(t *testing.T) {
 }
 
 func TestOneMessage(t *testing.T) {
-	a, err := model.Extractive().Generate(t.Context(), &model.Prompt{Messages: story()[:1]})
+	a, err := extractive.New().Generate(t.Context(), &model.Prompt{Messages: story()[:1]})
 	if err != nil || !strings.Contains(a.Text, "Fix the parser") {
 		t.Errorf("got %v, %v", a, err)
 	}
@@ -94,20 +95,20 @@ func TestNothingToPick(t *testing.T) {
 		"blank":       {Messages: []core.Message{say(core.RoleUser, " \n"), say(core.RoleUser, "Summarize.")}},
 		"no room":     {Messages: story(), MaxOutput: 10},
 	} {
-		a, err := model.Extractive().Generate(t.Context(), p)
+		a, err := extractive.New().Generate(t.Context(), p)
 		if !errors.Is(err, model.ErrNoText) || a != nil {
 			t.Errorf("%s: got %v, %v; want %v", name, a, err, model.ErrNoText)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := model.Extractive().Generate(ctx, &model.Prompt{Messages: story()}); !errors.Is(err, context.Canceled) {
+	if _, err := extractive.New().Generate(ctx, &model.Prompt{Messages: story()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: got %v", err)
 	}
 }
 
 func TestInfo(t *testing.T) {
-	i := model.Extractive().Info()
+	i := extractive.New().Info()
 	if u := i.Charge(core.Usage{Calls: 1, InputTokens: 1000}); i.Name != "extractive" || u.Unpriced != 0 || u.USD != 0 {
 		t.Errorf("got %+v, charge %+v; want one that is known to be free", i, u)
 	}
@@ -137,14 +138,14 @@ func TestMaxOutput(t *testing.T) {
 			messages = append(messages, say(core.RoleAssistant, strings.Repeat(s, rapid.IntRange(1, 50).Draw(t, "times"))))
 		}
 		limit := rapid.IntRange(60, 2000).Draw(t, "limit")
-		a, err := model.Extractive().Generate(context.Background(), &model.Prompt{Messages: append(messages, say(core.RoleUser, "Go.")), MaxOutput: limit})
+		a, err := extractive.New().Generate(context.Background(), &model.Prompt{Messages: append(messages, say(core.RoleUser, "Go.")), MaxOutput: limit})
 		if err != nil {
 			if errors.Is(err, model.ErrNoText) {
 				return
 			}
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(a.Text, model.ExtractiveLabel) {
+		if !strings.HasPrefix(a.Text, extractive.Label) {
 			t.Errorf("got %q", a.Text)
 		}
 		for _, c := range counters {

@@ -1,4 +1,4 @@
-package model_test
+package extractive_test
 
 import (
 	"testing"
