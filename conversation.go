@@ -220,16 +220,17 @@ func fromDir(dir, path string) string {
 	return path
 }
 
-// writeOriginals writes the messages that e hides or rewrites, as they were recorded, to
-// the file path, which must not exist and is written whole or not at all. It reports
-// whether there was anything to write.
-func (c *Conversation) writeOriginals(path string, e *core.Edit) (bool, error) {
+// keepOriginals writes the messages that a condensation hides or rewrites, which is about to be recorded, as they were
+// recorded, to a file that must not exist and is written whole or not at all. Its path is empty if there was nothing to
+// write. Undo removes it.
+func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo func() error, err error) {
+	none := func() error { return nil }
 	touched := plain.Set(e.Hide)
 	for i := range e.Rewrite {
 		touched[e.Rewrite[i].ID] = true
 	}
-	if len(touched) == 0 {
-		return false, nil
+	if p.part == "" || len(touched) == 0 {
+		return "", none, nil
 	}
 	var messages []core.Message
 	for _, m := range c.View() { // for their order
@@ -239,23 +240,23 @@ func (c *Conversation) writeOriginals(path string, e *core.Edit) (bool, error) {
 			}
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return false, err
+	if err = os.MkdirAll(filepath.Dir(p.part), 0o700); err == nil {
+		err = disk.Create(p.part, func(w io.Writer) error { return history.EncodeOriginals(w, messages) })
 	}
-	return true, disk.Create(path, func(w io.Writer) error { return history.EncodeOriginals(w, messages) })
-}
-
-// keepOriginals writes the originals of a condensation that is about to be recorded. Undo
-// removes them.
-func (p *plan) keepOriginals(c *Conversation, e *core.Edit) (path string, undo func() error, err error) {
-	none := func() error { return nil }
-	if p.part == "" {
-		return "", none, nil
-	}
-	if written, err := c.writeOriginals(p.part, e); err != nil || !written {
+	if err != nil {
 		return "", none, err
 	}
 	return p.part, func() error { return os.Remove(p.part) }, nil
+}
+
+// names reports whether a message that is not from the conversation names a path.
+func names(messages []core.Message, path string) bool {
+	return slices.ContainsFunc(messages, func(m core.Message) bool {
+		return m.Kind != core.KindOriginal && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
+			t, ok := p.(core.Text)
+			return ok && strings.Contains(string(t), path)
+		})
+	})
 }
 
 // hidden returns [core.Request.Hidden] for a view: the originals of the journal that active condensations hide or rewrite, and the earlier

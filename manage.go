@@ -209,16 +209,6 @@ func (s *setup) condense(ctx context.Context, c *Conversation, p *plan, r *Repor
 	return nil
 }
 
-// names reports whether a message that is not from the conversation names a path.
-func names(messages []core.Message, path string) bool {
-	return slices.ContainsFunc(messages, func(m core.Message) bool {
-		return m.Kind != core.KindOriginal && slices.ContainsFunc(m.Parts, func(p core.Part) bool {
-			t, ok := p.(core.Text)
-			return ok && strings.Contains(string(t), path)
-		})
-	})
-}
-
 func onlyInJournal(err error) string {
 	return fmt.Sprintf("originals: no file could be written, so only the journal has them: %v", err)
 }
@@ -270,7 +260,8 @@ func (s *setup) plan(c *Conversation, t Turn) (*plan, error) {
 	if !p.decision.Act {
 		return p, nil
 	}
-	timeline, done := c.journal.Timeline(), c.journal.Condensations() // the journal is not read later: a provider may go on after its deadline
+	// The journal is not read later: a provider may go on after its deadline.
+	timeline, done := c.journal.Timeline(), c.journal.Condensations()
 	p.number(timeline, t.Numbers)
 	p.label(t.Kept)
 	p.keepLoaded()

@@ -210,7 +210,8 @@ func (c *Chain) run(ctx context.Context, req *Request) (out *ChainResult, stacke
 	for i := range c.providers {
 		p := &c.providers[i]
 		if onTarget || p.Fallback && out.TokensAfter <= req.Budget.Limit {
-			att := Attempt{Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed", TokensBefore: out.TokensAfter, TokensAfter: out.TokensAfter}
+			tokens := out.TokensAfter
+			att := Attempt{Provider: p.Name, Outcome: OutcomeSkipped, Reason: "not needed", TokensBefore: tokens, TokensAfter: tokens}
 			if !onTarget {
 				att.Reason += ": the conversation is within its limit"
 			}

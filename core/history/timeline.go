@@ -48,8 +48,7 @@ func (j *Journal) Timeline() []Entry {
 		if n.by != nil {
 			e.InsertedBy = n.by.ID
 		}
-		e.HiddenBy = append(e.HiddenBy, plain.Each(hiders[n], func(c cover) string { return c.by.ID })...)
-		e.HiddenBy = slices.Compact(e.HiddenBy)
+		e.HiddenBy = slices.Compact(plain.Each(hiders[n], func(c cover) string { return c.by.ID }))
 		entries = append(entries, e)
 	}
 	return entries

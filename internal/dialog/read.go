@@ -100,19 +100,6 @@ type userMessage struct {
 	before, after AuthorReader
 }
 
-// index adds the messages in fresh to known.
-func (r *Reader) index() {
-	for _, list := range r.fresh {
-		if r.known == nil {
-			r.known = make(map[*core.Part]*message, len(list))
-		}
-		for i := range list {
-			r.known[list[i].key] = &list[i]
-		}
-	}
-	r.fresh = nil
-}
-
 // add adds m to fresh, in a list with that room if the last one is full.
 func (r *Reader) add(m message, room int) *message {
 	last := len(r.fresh) - 1
@@ -186,8 +173,15 @@ func (r *Reader) Read(messages []core.Message) *Dialog {
 	}
 	parts := plain.Sum(messages, func(x core.Message) int { return len(x.Parts) })
 	room := len(messages)
-	if r.fresh != nil || r.known != nil {
-		r.index()
+	for _, list := range r.fresh {
+		if r.known == nil {
+			r.known = make(map[*core.Part]*message, len(list))
+		}
+		for i := range list {
+			r.known[list[i].key] = &list[i]
+		}
+	}
+	if r.fresh = nil; r.known != nil {
 		room = min(room, 64) // most are known
 	}
 	all := make([]Part, parts)
@@ -357,17 +351,10 @@ func (k *linker) result(t core.ToolResult, part *Part) {
 			part.Media = true
 		}
 	}
-	text := ""
-	switch len(texts) {
-	case 0:
-		if !part.Media {
-			return // the tool said nothing
-		}
-	case 1:
-		text = texts[0]
-	default:
-		text = strings.Join(texts, "\n")
+	if len(texts) == 0 && !part.Media {
+		return // the tool said nothing
 	}
+	text := strings.Join(texts, "\n")
 	u.Message, u.answer, u.failed = k.at, text, t.IsError
 	k.answered(u, text)
 }
@@ -489,11 +476,8 @@ func fileOf(block string) (File, bool) {
 
 // CountLines returns the lines of s; a newline at the end begins none.
 func CountLines(s string) int {
-	if s == "" {
-		return 0
-	}
 	n := strings.Count(s, "\n")
-	if s[len(s)-1] != '\n' {
+	if s != "" && s[len(s)-1] != '\n' {
 		n++
 	}
 	return n

@@ -17,13 +17,13 @@ import (
 // and how many of these are also in after, estimated from their length. The cost is linear, and small for messages that r has read.
 func Said(r *dialog.Reader, before, after []core.Message, counter core.Counter) (was, left int) {
 	still := map[string]int{}
-	for line := range linesOfUser(r, after) {
+	for _, line := range linesOfUser(r, after) {
 		for w := range wordsIn(line) {
 			still[w]++
 		}
 	}
 	all, gone := 0, 0
-	for line := range linesOfUser(r, before) {
+	for _, line := range linesOfUser(r, before) {
 		was += counter.Count(core.Text(line))
 		for w := range wordsIn(line) {
 			all += len(w)
@@ -38,26 +38,20 @@ func Said(r *dialog.Reader, before, after []core.Message, counter core.Counter) 
 	return was, int(int64(was) * int64(all-gone) / int64(all))
 }
 
-// linesOfUser yields the lines of the user in messages.
-func linesOfUser(known *dialog.Reader, messages []core.Message) iter.Seq[string] {
+// linesOfUser returns the lines of the user in messages.
+func linesOfUser(known *dialog.Reader, messages []core.Message) (lines []string) {
 	c := &Conversation{termAt: newTable(0)}
 	r := reader{c: c, words: true}
 	d := known.Read(messages)
 	for i := range messages {
 		r.message(i, &messages[i], d.Messages[i])
 	}
-	return func(yield func(string) bool) {
-		for p := range c.Passages {
-			if c.Passages[p].Kind != dialog.KindUser {
-				continue
-			}
-			for _, l := range c.Lines[c.Passages[p].Lines.Start:c.Passages[p].Lines.End] {
-				if !yield(l.Text) {
-					return
-				}
-			}
+	for i := range c.Lines {
+		if l := &c.Lines[i]; c.Passages[l.Passage].Kind == dialog.KindUser {
+			lines = append(lines, l.Text)
 		}
 	}
+	return lines
 }
 
 // wordsIn yields the words of a line, and each sign of a script without spaces.
