@@ -89,7 +89,7 @@ func (d *deafStore) Ready(ctx context.Context) error {
 // A gateway is ready while its store answers and it does not end; it serves in any case.
 func TestReady(t *testing.T) {
 	v := newVendor(t)
-	deaf := &deafStore{Store: store.Memory()}
+	deaf := &deafStore{Store: inMemory(t)}
 	h, err := condense.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

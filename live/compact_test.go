@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -251,7 +250,7 @@ func TestSealedCompactionAfterAWholeHistory(t *testing.T) {
 
 // No one can make a gateway open what it has not sealed, whatever it is sent.
 func FuzzUnseal(f *testing.F) {
-	g, err := live.NewWith(hostOf(f), nil, store.Memory())
+	g, err := live.NewWith(hostOf(f), nil, inMemory(f))
 	if err != nil {
 		f.Fatal(err)
 	}

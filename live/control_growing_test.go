@@ -127,7 +127,7 @@ func newOrdered(t *testing.T) *ordered {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.stores = [2]*common{{Store: store.Memory()}, {Store: file}}
+	w.stores = [2]*common{{Store: inMemory(t)}, {Store: file}}
 	t.Cleanup(func() {
 		for _, pair := range w.pairs {
 			for _, g := range pair {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/condensehq/condense"
-	"github.com/condensehq/condense/internal/live/store"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/testkit/upstream"
 	"github.com/condensehq/condense/live"
@@ -87,7 +86,7 @@ func TestFullDiskStillCondensesForVendor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			broken := &brokenStore{Store: store.Memory()}
+			broken := &brokenStore{Store: inMemory(t)}
 			g, err := live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}}, broken)
 			if err != nil {
 				t.Fatal(err)

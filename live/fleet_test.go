@@ -216,7 +216,7 @@ func goneFleet(t *testing.T, size int) (vendor *upstream.Vendor, database *goneS
 	vendor = upstream.New(upstream.Options{Window: size, Script: upstream.Loop(300, 2200, nil)})
 	v := httptest.NewServer(vendor)
 	t.Cleanup(v.Close)
-	database = &goneStore{Store: store.Memory()}
+	database = &goneStore{Store: inMemory(t)}
 	return vendor, database, func() (*live.Gateway, string) {
 		h, err := condense.Open(t.Context(), withWindow(window))
 		if err != nil {

@@ -565,7 +565,7 @@ func TestStoreThatCannotWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := &brokenStore{Store: store.Memory()}
+	broken := &brokenStore{Store: inMemory(t)}
 	g, err := live.NewWith(h, &live.Options{Upstreams: live.Upstreams{URLs: map[string]string{"anthropic": v.URL}}}, broken)
 	if err != nil {
 		t.Fatal(err)
@@ -592,6 +592,21 @@ func TestStoreThatCannotWrite(t *testing.T) {
 		t.Errorf("%d breaks in %d epochs", len(got), p.Stats().EpochCount)
 	}
 }
+
+// inMemory returns a store that stays open when a gateway closes it, for the next one.
+func inMemory(t testing.TB) store.Store {
+	t.Helper()
+	s, err := store.Memory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return lasting{s}
+}
+
+type lasting struct{ store.Store }
+
+func (lasting) Close() error { return nil }
 
 type brokenStore struct {
 	store.Store

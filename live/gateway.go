@@ -126,11 +126,9 @@ func New(host *condense.Host, opts *Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := store.Memory()
-	if s.Store.Path != "" && s.Store.Path != "memory" {
-		if opened, err = store.Open(context.Background(), s.Store.Path); err != nil {
-			return nil, fmt.Errorf("live: %w", err)
-		}
+	opened, err := store.Open(context.Background(), s.Store.Path)
+	if err != nil {
+		return nil, fmt.Errorf("live: %w", err)
 	}
 	return start(host, s, opened)
 }

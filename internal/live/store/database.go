@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
@@ -18,6 +19,7 @@ import (
 type database struct {
 	name    string // of the file or the address, for errors
 	db      *sql.DB
+	held    *sql.Conn // keeps a database in memory; nil for others
 	changes func(ctx context.Context, k Key, n *int64) error
 	ready   func(context.Context) error // nil for a database that says so with every statement
 
@@ -383,6 +385,12 @@ func (s *database) Secret(ctx context.Context, name string) ([]byte, error) {
 	return value, err
 }
 
+func newSecret() []byte {
+	b := make([]byte, secretBytes)
+	_, _ = rand.Read(b) // never fails
+	return b
+}
+
 // Expire implements [Store].
 func (s *database) Expire(ctx context.Context, before time.Time, maxBytes int64) (int, error) {
 	return s.remove(ctx, "delete old records", `DELETE FROM lineage WHERE updated < CAST($1 AS bigint) OR CAST($2 AS bigint) > 0 AND id IN (
@@ -399,7 +407,7 @@ func (s *database) Forget(ctx context.Context, tenant string) (int, error) {
 	return n, err
 }
 
-// ofTenant is the condition of [isOf].
+// ofTenant is the condition that the tenant of a record is one, or of one with that name: see [Store].
 const ofTenant = "(tenant = $1 OR substr(tenant, 1, length($1) + 1) = $1 || ':')"
 
 // remove deletes records, and originals that no record refers to any more.
@@ -426,7 +434,11 @@ func (s *database) remove(ctx context.Context, doing, statement string, args ...
 
 // Close implements [Store].
 func (s *database) Close() error {
-	if err := s.db.Close(); err != nil {
+	var err error
+	if s.held != nil {
+		err = s.held.Close()
+	}
+	if err = errors.Join(err, s.db.Close()); err != nil {
 		return fmt.Errorf("store %s: close: %w", s.name, err)
 	}
 	return nil

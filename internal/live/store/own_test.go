@@ -10,7 +10,7 @@ import (
 // What a gateway alone writes is saved again after it was deleted as old, and after a database went away before it said that it had
 // saved it.
 func TestOwnRecordsAreSavedAgain(t *testing.T) {
-	in, key := store.Memory(), store.Key{Tenant: "usage"}
+	in, key := memory(t), store.Key{Tenant: "usage"}
 	ctx := t.Context()
 	r := store.NewOwn(key)
 	for _, between := range []func() error{

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	_ "embed"
 	"errors"
@@ -25,6 +26,25 @@ func SQLite(ctx context.Context, path string) (Store, error) {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	return s, nil
+}
+
+// Memory opens an empty store that ends with the process.
+func Memory(ctx context.Context) (Store, error) {
+	// The database lives as long as it has a connection, and the pool may close one whose statement was cancelled.
+	db, err := sql.Open("sqlite", "file:/"+rand.Text()+"?"+url.Values{"vfs": {"memdb"}, "_txlock": {"immediate"}}.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(2) // this one, and one that is used
+	held, err := db.Conn(ctx)
+	if err == nil {
+		err = migrateSQLite(ctx, db)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store in memory: %w", errors.Join(err, db.Close()))
+	}
+	noChanges := func(context.Context, Key, *int64) error { return nil } // it has no other users
+	return &database{name: "in memory", db: db, held: held, changes: noChanges}, nil
 }
 
 // busyTimeout is how long a statement waits for another process that is writing. A write

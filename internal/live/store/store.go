@@ -1,8 +1,8 @@
 // Package store keeps the gateway's state across restarts: the state of each lineage, and the originals that its
 // stubs point to. A [Store] does not interpret this data.
 //
-// [Memory] is for tests and for programs that need no restart; [SQLite] is one file; [Postgres] is for several
-// gateways. All must pass the tests of testEvery.
+// [Memory] and [SQLite] are a database of SQLite, without a file and with one; [Postgres] is for several gateways. All
+// must pass the tests of testEvery.
 package store
 
 import (
@@ -34,9 +34,12 @@ var ErrUnavailable = errors.New("the database does not answer")
 // locked. Nothing was saved.
 var ErrFile = errors.New("the file cannot be used")
 
-// Open opens the store at an address: of a PostgreSQL database, or the path of a file.
+// Open opens the store at an address: of a PostgreSQL database, or the path of a file. Empty or "memory" is [Memory].
 func Open(ctx context.Context, address string) (Store, error) {
-	if IsPostgres(address) {
+	switch {
+	case address == "", address == "memory":
+		return Memory(ctx)
+	case IsPostgres(address):
 		return Postgres(ctx, address)
 	}
 	return SQLite(ctx, address)
@@ -115,9 +118,6 @@ type Record struct {
 	// writers that read the same version, one wins. Its version is incremented with this record's. It is not stored.
 	From *Record
 }
-
-// isOf reports whether a key's tenant is one, or of one with that name.
-func isOf(tenant, name string) bool { return tenant == name || strings.HasPrefix(tenant, name+":") }
 
 // saved increments the versions after a successful save.
 func (r *Record) saved(err error) {

@@ -23,8 +23,18 @@ import (
 	"github.com/condensehq/condense/internal/testkit/pgtest"
 )
 
+func memory(t *testing.T) store.Store {
+	t.Helper()
+	s, err := store.Memory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // also if the test has closed it
+	return s
+}
+
 func TestMemory(t *testing.T) {
-	testEvery(t, func(*testing.T) store.Store { return store.Memory() }, nil)
+	testEvery(t, memory, nil)
 }
 
 func TestSQLite(t *testing.T) {
