@@ -12,9 +12,9 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/core/coretest"
+	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/internal/extractive"
 	"github.com/condensehq/condense/tokens"
 )
 

@@ -21,7 +21,7 @@ const module = "github.com/condensehq/condense"
 var products = []struct{ name, folders, foreign string }{
 	{
 		"ground", "core registry model tokens internal/plain internal/size internal/disk internal/suggest internal/secret internal/rawjson " +
-			"internal/media internal/catalog internal/trust internal/promptcache internal/toolcall",
+			"internal/media internal/catalog internal/extractive internal/trust internal/promptcache internal/toolcall",
 		"github.com/google/uuid github.com/gofrs/flock",
 	},
 	{

@@ -25,9 +25,9 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/testkit"
 	pluginsdk "github.com/condensehq/condense/plugin-sdk"
+	"github.com/condensehq/condense/plugin-sdk/host/wasm"
 )
 
 // requirePeers makes a test fail, instead of being skipped, if a runtime that it needs is
@@ -197,9 +197,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envSame) != "" {
 		pluginsdk.Main(sameEdit)
 	}
-	if len(os.Args) > 1 && os.Args[1] == wasm.Command {
-		os.Exit(wasm.Run(os.Args[2:]))
-	}
+	wasm.Init()
 	flag.Parse()
 	os.Exit(func() int {
 		var err error

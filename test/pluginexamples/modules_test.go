@@ -21,7 +21,6 @@ import (
 	"github.com/condensehq/condense/core/coretest"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
-	"github.com/condensehq/condense/internal/plugins/wasm"
 	"github.com/condensehq/condense/internal/testkit"
 	"github.com/condensehq/condense/internal/wire/caller"
 	"github.com/condensehq/condense/model"
@@ -89,7 +88,7 @@ func openModule(t *testing.T, file, settings string, adjust ...func(*supervise.S
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Tree, s.Interpreter, s.Args = "", []string{exe, wasm.Command}, []string{cache}
+		s.Tree, s.Interpreter, s.Args = "", []string{exe, plugins.ModuleCommand}, []string{cache}
 		if s.SHA256, err = supervise.Digest(*s); err != nil {
 			t.Fatal(err)
 		}
