@@ -594,13 +594,13 @@ func TestStoreThatCannotWrite(t *testing.T) {
 }
 
 // inMemory returns a store that stays open when a gateway closes it, for the next one.
-func inMemory(t testing.TB) store.Store {
-	t.Helper()
-	s, err := store.Memory(t.Context())
+func inMemory(tb testing.TB) store.Store {
+	tb.Helper()
+	s, err := store.Memory(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	tb.Cleanup(func() { _ = s.Close() })
 	return lasting{s}
 }
 
