@@ -24,6 +24,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
@@ -93,7 +94,7 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		if text == "" || err != nil {
 			return nil, err
 		}
-		return encode(specific(e.Name, "additionalContext", text))
+		return rawjson.Encode(specific(e.Name, "additionalContext", text))
 	case "Recall":
 		if o.Recall == nil {
 			return nil, nil
@@ -102,7 +103,7 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 		if err != nil {
 			texts = []string{err.Error()}
 		}
-		return encode(specific(e.Name, "texts", texts))
+		return rawjson.Encode(specific(e.Name, "texts", texts))
 	case "":
 		return nil, errors.New("the input has no hook_event_name")
 	}
@@ -112,14 +113,6 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 // specific is the form of Claude Code's answers.
 func specific(event, name string, value any) any {
 	return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}}
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return b.Bytes(), err
 }
 
 // result shortens the result of a tool.
@@ -144,7 +137,7 @@ func (o *Options) result(ctx context.Context, agent string, e *event) ([]byte, e
 	if !changed {
 		return nil, nil
 	}
-	return encode(specific(e.Name, "updatedToolOutput", whole()))
+	return rawjson.Encode(specific(e.Name, "updatedToolOutput", whole()))
 }
 
 // A shortener shortens the texts of one result.
