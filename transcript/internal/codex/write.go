@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -215,13 +216,7 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	rest.System = ""
 	turns, _ := convert.Turns(&rest, &responses, out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
-	var when time.Time
-	for _, m := range f.View() {
-		if !m.Time.IsZero() {
-			when = m.Time
-			break
-		}
-	}
+	when := cmp.Or(plain.Each(f.View(), func(m core.Message) time.Time { return m.Time })...)
 	record := func(kind string, payload []byte) {
 		out.Add(jsonl.Line(rolloutRecord(kind, payload, when)), []byte("\n"))
 	}
