@@ -122,14 +122,8 @@ func (o *Options) load(reg *registry.Registry) (*config.Config, error) {
 }
 
 func (o *Options) validate() error {
-	sources := 0
-	for _, set := range []bool{o.Load != nil, o.Values != nil, o.Config != nil} {
-		if set {
-			sources++
-		}
-	}
 	switch {
-	case sources > 1:
+	case o.Load != nil && o.Values != nil, o.Load != nil && o.Config != nil, o.Values != nil && o.Config != nil:
 		return errors.New("options: set only one of Load, Values and Config")
 	case o.Watch != nil && o.Load == nil:
 		return errors.New("options: Watch needs Load, which says what files to watch")

@@ -461,7 +461,8 @@ func (p *plan) floorErr() error {
 	if err == nil || p.kept == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; keep_first, keep_users, keep_calls and keep_errors of profile %s keep about %d tokens of messages: lower them, or use a model with a larger window", err, p.set.Profile, p.kept)
+	return fmt.Errorf("%w; keep_first, keep_users, keep_calls and keep_errors of profile %s keep about %d tokens of messages: "+
+		"lower them, or use a model with a larger window", err, p.set.Profile, p.kept)
 }
 
 // Overflow reports whether err, from a request to a model's API, says that the
@@ -479,19 +480,4 @@ func (h *Host) Overflow(t Turn, err error) (bool, error) {
 	default:
 		return remote.IsContextLength(err), nil
 	}
-}
-
-// Provider returns the provider that c describes, for programs that ask one directly, for
-// instance to compare it with others. It is opened as in the chain of a profile (empty for
-// the default one), with the language models of the configuration and, if it is a plugin,
-// as a supervised process. It belongs to the host, which closes it when the configuration
-// changes or the host is closed.
-func (h *Host) Provider(ctx context.Context, c config.Provider, profile string) (core.CondensationProvider, error) {
-	s, release := h.use()
-	set, err := s.resolve(turnKey{profile: profile})
-	if err != nil {
-		return nil, errors.Join(err, release())
-	}
-	p, err := s.provider(ctx, c, set.Model.Name)
-	return p, errors.Join(err, release())
 }

@@ -447,9 +447,4 @@ func (g *guarded) Compact(ctx context.Context, p *model.Prompt) (*model.Answer, 
 }
 
 // CheckKey implements [model.Checker].
-func (g *guarded) CheckKey() error {
-	if c, ok := g.Generator.(model.Checker); ok {
-		return c.CheckKey()
-	}
-	return nil
-}
+func (g *guarded) CheckKey() error { return model.CheckKey(g.Generator) }

@@ -185,6 +185,21 @@ func (s *settings) forRequest(t Turn) (*settings, error) {
 	return own, nil
 }
 
+// Provider returns the provider that c describes, for programs that ask one directly, for
+// instance to compare it with others. It is opened as in the chain of a profile (empty for
+// the default one), with the language models of the configuration and, if it is a plugin,
+// as a supervised process. It belongs to the host, which closes it when the configuration
+// changes or the host is closed.
+func (h *Host) Provider(ctx context.Context, c config.Provider, profile string) (core.CondensationProvider, error) {
+	s, release := h.use()
+	set, err := s.resolve(turnKey{profile: profile})
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	p, err := s.provider(ctx, c, set.Model.Name)
+	return p, errors.Join(err, release())
+}
+
 // provider returns a provider for the chain of a profile with the model agent. It is
 // opened on first use.
 func (s *setup) provider(ctx context.Context, c config.Provider, agent string) (core.CondensationProvider, error) {

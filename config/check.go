@@ -290,11 +290,8 @@ func badName(name string) string {
 		return "begins or ends with a space"
 	case len(name) > 200:
 		return "is longer than 200 bytes"
-	}
-	for _, r := range name {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return "contains a control character"
-		}
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }):
+		return "contains a control character"
 	}
 	return ""
 }

@@ -85,8 +85,7 @@ func userDir(env environment) string {
 	if dir := env.get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "condense")
 	}
-	home := env.get("HOME")
-	home = cmp.Or(home, env.get("USERPROFILE"))
+	home := cmp.Or(env.get("HOME"), env.get("USERPROFILE"))
 	if home == "" {
 		return ""
 	}

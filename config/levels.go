@@ -269,10 +269,10 @@ func presets() []preset {
 }
 
 func presetNamed(name string) (preset, bool) {
-	for _, p := range presets() {
-		if p.name == name {
-			return p, true
-		}
+	all := presets()
+	i := slices.IndexFunc(all, func(p preset) bool { return p.name == name })
+	if i < 0 {
+		return preset{}, false
 	}
-	return preset{}, false
+	return all[i], true
 }

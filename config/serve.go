@@ -285,13 +285,14 @@ func (v *validator) serve() {
 		if rule.Model == "" && rule.Agent == "" && rule.System == "" && !faulty("model", "agent", "system") {
 			v.fail(at, &fault{problem: "has no condition", allowed: "must have model, agent or system; for all other requests set default_profile"})
 		}
+		_, declared := v.c.values.Modes[rule.Mode]
 		switch {
 		case faulty("mode", "profile"):
 		case (rule.Mode == "") == (rule.Profile == ""):
 			v.fail(at, &fault{problem: "does not choose", allowed: "must have either mode or profile"})
 		case rule.Profile != "":
 			v.profile(at.With("profile"), rule.Profile)
-		case !v.hasMode(rule.Mode):
+		case !declared:
 			v.fail(at.With("mode"), v.unknown(toMode, rule.Mode, v.c.Modes))
 		}
 	}

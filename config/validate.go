@@ -392,11 +392,6 @@ func (v *validator) isSound(profile string) bool {
 	return sound
 }
 
-func (v *validator) hasMode(name string) bool {
-	_, ok := v.c.values.Modes[name]
-	return ok
-}
-
 // faulty reports whether there is a fault at p or below.
 func (v *validator) faulty(p tree.Path) bool {
 	for ; v.counted < len(v.errs); v.counted++ {

@@ -52,10 +52,8 @@ func (c *Chain) attempt(ctx context.Context, p *NamedProvider, req *Request, sta
 	most := min(*warm, len(req.Messages), len(state.Messages))
 	for *warm = 0; *warm < most && state.Messages[*warm].Equal(req.Messages[*warm]); *warm++ { //nolint:revive // it counts
 	}
-	for i := range work.Messages {
-		work.Budget.Target += signed(req.Counter, work.Messages[i].Parts)
-	}
-	work.Budget.Target = min(work.Budget.Target, req.Budget.Limit)
+	signatures := plain.Sum(work.Messages, func(m Message) int { return signed(req.Counter, m.Parts) })
+	work.Budget.Target = min(work.Budget.Target+signatures, req.Budget.Limit)
 	start := c.opts.Now()
 	res, err := c.ask(ctx, p, work.Clone())
 	att := Attempt{Provider: p.Name, Duration: c.opts.Now().Sub(start), TokensBefore: state.TokensAfter, TokensAfter: state.TokensAfter}

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/condensehq/condense/internal/plain"
 )
@@ -169,12 +170,7 @@ func finder(messages []Message) func(id string) int {
 				}
 			}
 			if detours++; detours <= maxDetours {
-				for j := range messages[:next] {
-					if messages[j].ID == id {
-						return j
-					}
-				}
-				return -1
+				return slices.IndexFunc(messages[:next], func(m Message) bool { return m.ID == id })
 			}
 			index = plain.Index(messages, func(m Message) string { return m.ID })
 		}

@@ -120,10 +120,7 @@ func invalidPart(p Part, top bool) string {
 func (v *verifier) locate() {
 	v.from = make([]int, len(v.out))
 	v.same = make([]bool, len(v.out))
-	v.kept = make([]int, len(v.req.Messages))
-	for j := range v.kept {
-		v.kept[j] = -1
-	}
+	v.kept = slices.Repeat([]int{-1}, len(v.req.Messages))
 	find := finder(v.req.Messages)
 	for i := range v.out {
 		j := find(v.out[i].ID)
@@ -224,12 +221,11 @@ func (v *verifier) first() {
 
 // firstRole returns the role of the first message that is not from the system, whose role is that of the others.
 func firstRole(messages []Message) Role {
-	for i := range messages {
-		if messages[i].Role != RoleSystem {
-			return messages[i].Role
-		}
+	i := slices.IndexFunc(messages, func(m Message) bool { return m.Role != RoleSystem })
+	if i < 0 {
+		return RoleSystem
 	}
-	return RoleSystem
+	return messages[i].Role
 }
 
 func (v *verifier) growth() {

@@ -32,6 +32,14 @@ type Checker interface {
 	CheckKey() error
 }
 
+// CheckKey returns why a call of g would fail, if it is a [Checker] that knows, or nil.
+func CheckKey(g Generator) error {
+	if c, ok := g.(Checker); ok {
+		return c.CheckKey()
+	}
+	return nil
+}
+
 // An Embedder is a [Generator] that turns texts into vectors, one for each, in order. It may return a usage with an error.
 type Embedder interface {
 	Generator

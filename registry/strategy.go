@@ -429,9 +429,7 @@ func homeInStruct(raw json.RawMessage, t reflect.Type, name string) (path string
 		return "", nil, false
 	}
 	fields := map[string]reflect.Type{}
-	for _, s := range describe(reflect.Zero(t).Interface()) {
-		keys = append(keys, s.Name)
-	}
+	keys = plain.Each(describe(reflect.Zero(t).Interface()), func(s Setting) string { return s.Name })
 	for f := range t.Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		key = cmp.Or(key, f.Name)

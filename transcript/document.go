@@ -252,8 +252,7 @@ func (d *Document) Write(w io.Writer, format string) ([]Warning, error) {
 // WriteWith is [Document.Write] with options.
 func (d *Document) WriteWith(w io.Writer, opts *WriteOptions) ([]Warning, error) {
 	opts = cmp.Or(opts, &WriteOptions{})
-	format := opts.Format
-	format = cmp.Or(format, d.Format)
+	format := cmp.Or(opts.Format, d.Format)
 	c, err := byName(format)
 	if err != nil {
 		return nil, err

@@ -116,17 +116,15 @@ var unread = [][3]string{
 const toMessages = "write its messages with role and content, as openai has them"
 
 func byName(name string) (*codec.Codec, error) {
-	for i := range codecs {
-		if codecs[i].Name == name {
-			return &codecs[i], nil
-		}
+	i := slices.IndexFunc(codecs, func(c codec.Codec) bool { return c.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown format %q; want one of %s", name, names())
 	}
-	return nil, fmt.Errorf("unknown format %q; want one of %s", name, names())
+	return &codecs[i], nil
 }
 
 func names() string {
-	all := plain.Each(codecs, func(c codec.Codec) string { return c.Name })
-	return strings.Join(all, ", ")
+	return strings.Join(plain.Each(codecs, func(c codec.Codec) string { return c.Name }), ", ")
 }
 
 // seen describes data that is in no known format.

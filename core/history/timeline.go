@@ -109,12 +109,7 @@ func (j *Journal) hiders() map[*node][]cover {
 }
 
 func merge(a, b []cover) []cover {
-	all := slices.Clone(a)
-	for _, c := range b {
-		if !slices.Contains(all, c) {
-			all = append(all, c)
-		}
-	}
+	all := slices.Concat(a, plain.Only(b, func(c cover) bool { return !slices.Contains(a, c) }))
 	slices.SortStableFunc(all, func(x, y cover) int { return cmp.Compare(x.by.pos, y.by.pos) })
 	return all
 }

@@ -91,8 +91,7 @@ func (c *converter) call(role core.Role, p core.ToolCall) {
 	n := c.met // pair met the calls in this order too
 	c.met++
 	p.ID = c.calls[n].id
-	name := legalName(p.Name, c.api.MaxName)
-	name = cmp.Or(name, "unknown")
+	name := cmp.Or(legalName(p.Name, c.api.MaxName), "unknown")
 	if name != p.Name {
 		c.warn(c.current, "the name of tool %q was changed to %q, which is valid", p.Name, name)
 		p.Name = name

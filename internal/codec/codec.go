@@ -112,9 +112,6 @@ func (o *Output) Add(pieces ...[]byte) {
 	}
 }
 
-// AddString appends s.
-func (o *Output) AddString(s string) { _, _ = o.WriteString(s) }
-
 // Warn records a loss at the message with the given ID; empty if it concerns no single
 // message.
 func (o *Output) Warn(message, format string, args ...any) {
@@ -186,9 +183,9 @@ type Placement struct {
 // Settle records in the envelope the text around the messages in data, from which f was read. The messages are at
 // places, in this order, usually with sep between two of them. Messages without a position of their own, because they
 // are part of another record, are not among places. The journal must be complete.
-func (f *File) Settle(data []byte, places []Placement, sep string) {
+func (f *File) Settle(data []byte, places []Placement, sep []byte) {
 	e := &f.Envelope
-	e.Sep = []byte(sep)
+	e.Sep = slices.Clip(sep)
 	end := 0
 	for i, p := range places {
 		gap := data[end:p.Start:p.Start]
@@ -219,13 +216,10 @@ func (f *File) Unchanged() bool {
 
 // Imported returns the condensations that the file had when it was read.
 func (f *File) Imported() map[string]bool {
-	own := map[string]bool{}
-	if f.Envelope.read != nil {
-		for _, id := range f.Envelope.read.Condensations {
-			own[id] = true
-		}
+	if f.Envelope.read == nil {
+		return map[string]bool{}
 	}
-	return own
+	return plain.Set(f.Envelope.read.Condensations)
 }
 
 // Original returns the file that f was read from: all of it if the journal is unchanged,

@@ -208,9 +208,5 @@ func Repeated(text string, trusted bool) []string {
 }
 
 func entries(in string) []string {
-	var words []string
-	for _, m := range saidForm().FindAllStringSubmatch(in, -1) {
-		words = append(words, hiddenForm().ReplaceAllString(m[1], "<$1"))
-	}
-	return words
+	return plain.Each(saidForm().FindAllStringSubmatch(in, -1), func(m []string) string { return hiddenForm().ReplaceAllString(m[1], "<$1") })
 }

@@ -212,13 +212,10 @@ func filesOf(use *CallInfo) []string {
 	if use.Family == FamilyCommand {
 		return printed(use.Target)
 	}
-	var names []string
-	for _, f := range use.Files {
-		if use.Family == FamilyRead {
-			names = append(names, f.Path)
-		}
+	if use.Family != FamilyRead {
+		return nil
 	}
-	return names
+	return plain.Each(use.Files, func(f File) string { return f.Path })
 }
 
 // showing are the programs that print the files in their arguments.

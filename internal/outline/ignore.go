@@ -28,10 +28,8 @@ func (l *level) last(segs []string, isDir bool) *pattern {
 	if len(segs) <= len(l.dir) {
 		return nil
 	}
-	for i, d := range l.dir {
-		if segs[i] != d {
-			return nil
-		}
+	if !slices.Equal(segs[:len(l.dir)], l.dir) {
+		return nil
 	}
 	for i := len(l.patterns) - 1; i >= 0; i-- {
 		if p := &l.patterns[i]; p.match(segs[len(l.dir):], isDir) {

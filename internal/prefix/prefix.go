@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/model"
 )
 
@@ -33,11 +34,9 @@ func Prompt(req *core.Request, last string, maxOutput int) *model.Prompt {
 	if with := WithResults(messages); len(with) > len(messages) {
 		end.Parts = with[len(messages)].Parts
 	}
-	for i := range messages {
-		prompt.Messages = append(prompt.Messages, core.Message{Role: messages[i].Role, Parts: messages[i].Parts})
-	}
+	said := plain.Each(messages, func(m core.Message) core.Message { return core.Message{Role: m.Role, Parts: m.Parts} })
 	end.Parts = append(end.Parts, core.Text(last))
-	prompt.Messages = append(prompt.Messages, end)
+	prompt.Messages = append(said, end)
 	return prompt
 }
 

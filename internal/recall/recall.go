@@ -267,8 +267,7 @@ func (s *Source) Message(id string) ([]Piece, bool) {
 }
 
 // All returns the original parts of every message.
-func (s *Source) All() []Piece {
-	var pieces []Piece
+func (s *Source) All() (pieces []Piece) {
 	for i := range s.entries {
 		pieces = append(pieces, s.message(i)...)
 	}

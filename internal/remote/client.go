@@ -129,10 +129,9 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		return nil, usage, err
 	}
 	for part := range slices.Chunk(texts, embedBatch) {
-		p := &model.Prompt{}
-		for _, t := range part {
-			p.Messages = append(p.Messages, core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(t)}})
-		}
+		p := &model.Prompt{Messages: plain.Each(part, func(text string) core.Message {
+			return core.Message{Role: core.RoleUser, Parts: []core.Part{core.Text(text)}}
+		})}
 		answer, err := e.Generate(ctx, p)
 		if answer != nil {
 			usage = usage.Add(answer.Usage)

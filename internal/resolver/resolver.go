@@ -192,10 +192,7 @@ func (r *Models) Check(agent, name string) error {
 	if err != nil {
 		return err
 	}
-	if c, ok := g.(model.Checker); ok {
-		return c.CheckKey()
-	}
-	return nil
+	return model.CheckKey(g)
 }
 
 // name returns the name of the model that a possibly empty name means; empty if it means none.

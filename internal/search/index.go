@@ -124,8 +124,7 @@ func (x *Index) text(p *passage) string { return x.pieces[p.piece].Text()[p.from
 // two words.
 func passageEnd(text string) (end, lines int) {
 	for lines < passageLines {
-		n := strings.IndexByte(text[end:], '\n') + 1
-		n = cmp.Or(n, len(text)-end)
+		n := cmp.Or(strings.IndexByte(text[end:], '\n')+1, len(text)-end)
 		if end+n > passageBytes {
 			break
 		}

@@ -91,11 +91,7 @@ func (n *Node) Plain() any {
 		}
 		return m
 	case Sequence:
-		items := make([]any, len(n.Items))
-		for i, item := range n.Items {
-			items[i] = item.Plain()
-		}
-		return items
+		return append([]any{}, plain.Each(n.Items, (*Node).Plain)...)
 	case Scalar:
 	}
 	return n.Value

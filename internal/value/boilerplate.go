@@ -222,14 +222,7 @@ func shapeIn(line string, often map[string]int) uint64 {
 	return shape
 }
 
-func hasDigit(s string) bool {
-	for i := range len(s) {
-		if bytesOf[s[i]] == isDigit {
-			return true
-		}
-	}
-	return false
-}
+func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 func saysFailure(line string) bool {
 	low := strings.ToLower(line)

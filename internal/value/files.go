@@ -329,13 +329,8 @@ func (pre *preface) rateFiles(l *ledger.Ledger, hidden []bool) []fileBlock {
 // blocks returns the blocks of a file, rated, that are not visible elsewhere. Since has, for each message, the tokens
 // from it to the end.
 func (t *talk) blocks(f *ledger.File, visible map[string]bool, since []float64) (out []fileBlock) {
-	about := 0
 	base := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
-	for _, text := range t.texts {
-		if strings.Contains(text, base) {
-			about++
-		}
-	}
+	about := len(plain.Only(t.texts[:], func(text string) bool { return strings.Contains(text, base) }))
 	for _, b := range f.Blocks() {
 		if len(b.Lines) == 0 || isShown(&b, visible) {
 			continue

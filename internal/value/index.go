@@ -249,9 +249,7 @@ func (c *Conversation) mention(n int32, m *found) {
 	if who == byUser {
 		t.asked = msg
 	}
-	if p.Kind == dialog.KindError {
-		t.inFailure = true
-	}
+	t.inFailure = t.inFailure || p.Kind == dialog.KindError
 }
 
 func (c *Conversation) phrase(n int32, m *found) {

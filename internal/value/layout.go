@@ -5,6 +5,7 @@ import (
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A mode says how a passage may be changed.
@@ -137,9 +138,7 @@ func (lay *layout) keepNewestMedium(s *staying) {
 
 // stayAll keeps all messages, and shortens only the results that Options.Only selects.
 func (lay *layout) stayAll() {
-	for g := range lay.native {
-		lay.native[g] = true
-	}
+	lay.native = slices.Repeat([]bool{true}, len(lay.native))
 	lay.base = float64(core.TotalTokens(lay.r.messages))
 	for p := range lay.r.c.Passages {
 		pass := &lay.r.c.Passages[p]
@@ -228,11 +227,8 @@ func (lay *layout) stays(s *staying, g int, must bool) {
 }
 
 // wordsIn returns the tokens of the user's words in a group.
-func (lay *layout) wordsIn(g core.Span) (n float64) {
-	for _, t := range lay.v.words.tokens[g.Start:g.End] {
-		n += t
-	}
-	return n
+func (lay *layout) wordsIn(g core.Span) float64 {
+	return plain.Sum(lay.v.words.tokens[g.Start:g.End], func(t float64) float64 { return t })
 }
 
 // textsIn returns the tokens of the texts in a group.

@@ -203,12 +203,7 @@ func (x *lexer) chunk(s string) {
 
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "v")
-	for i := range len(s) {
-		if s[i] != '.' && bytesOf[s[i]] != isDigit {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, ".0123456789") == ""
 }
 
 // name adds s, which has letters, digits, underscores and hyphens, if it is a term.

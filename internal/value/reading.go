@@ -3,10 +3,12 @@ package value
 import (
 	"context"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/value/ledger"
 	"github.com/condensehq/condense/internal/value/parallel"
 )
@@ -181,12 +183,7 @@ func (r *reading) recalled(p *Passage) bool {
 }
 
 func (r *reading) allSystem(g core.Span) bool {
-	for i := g.Start; i < g.End; i++ {
-		if r.messages[i].Role != core.RoleSystem {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.messages[g.Start:g.End], func(m core.Message) bool { return m.Role != core.RoleSystem })
 }
 
 // prose reports whether line l is made of words and is not a value of a call.
@@ -196,11 +193,8 @@ func (r *reading) prose(l int) bool {
 }
 
 // size returns the bytes of lines.
-func (r *reading) size(lines core.Span) (n int) {
-	for l := lines.Start; l < lines.End; l++ {
-		n += len(r.c.Lines[l].Text)
-	}
-	return n
+func (r *reading) size(lines core.Span) int {
+	return plain.Sum(r.c.Lines[lines.Start:lines.End], func(l Line) int { return len(l.Text) })
 }
 
 // passageOf returns the first passage of message i or a later one.

@@ -187,10 +187,7 @@ func (v *rating) heed(account string) {
 	if account == "" {
 		return
 	}
-	said := &Conversation{}
-	for text := range strings.SplitSeq(account, "\n") {
-		said.Lines = append(said.Lines, Line{Text: text})
-	}
+	said := &Conversation{Lines: plain.Each(strings.Split(account, "\n"), func(text string) Line { return Line{Text: text} })}
 	names, runs := map[uint64]bool{}, map[uint64]bool{}
 	x := finder{c: said}
 	for b, more := (block{}), true; more; {

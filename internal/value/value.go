@@ -364,12 +364,7 @@ var (
 )
 
 func firstText(raw []byte, keys ...string) string {
-	for _, k := range keys {
-		if s := oneLine(rawjson.Text(rawjson.Field(raw, k)), openLong); s != "" {
-			return s
-		}
-	}
-	return ""
+	return cmp.Or(plain.Each(keys, func(k string) string { return oneLine(rawjson.Text(rawjson.Field(raw, k)), openLong) })...)
 }
 
 // is sets the state from a tool's word for it.

@@ -195,10 +195,8 @@ func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Us
 	if req.Counter == nil {
 		return core.Usage{}, fmt.Errorf("%w: no counter", core.ErrInvalidRequest)
 	}
-	if c, ok := p.gen.(model.Checker); ok {
-		if err := c.CheckKey(); err != nil {
-			return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
-		}
+	if err := model.CheckKey(p.gen); err != nil {
+		return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
 	}
 	plan, err := newPlan(req, &p.c)
 	if err != nil || plan == nil {

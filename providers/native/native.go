@@ -293,12 +293,7 @@ var presets = []preset{
 
 // findPreset returns the preset of a name, the default one if there is none.
 func findPreset(name string) *preset {
-	for i := range presets {
-		if presets[i].Name == name {
-			return &presets[i]
-		}
-	}
-	return &presets[0]
+	return &presets[max(0, slices.IndexFunc(presets, func(p preset) bool { return p.Name == name }))]
 }
 
 // presetConfig returns the settings of a preset.

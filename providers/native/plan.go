@@ -250,12 +250,7 @@ func (p *plan) keepRecent(c *settings, room int) {
 // snap returns the first group from start on that begins with a turn of the user; start
 // itself if there is none, because a long chain of calls has no other place to cut.
 func (p *plan) snap(start int) int {
-	for i := start; i < len(p.groups); i++ {
-		if userTurn(&p.req.Messages[p.groups[i].Start]) {
-			return i
-		}
-	}
-	return start
+	return start + max(0, slices.IndexFunc(p.groups[start:], func(g group) bool { return userTurn(&p.req.Messages[g.Start]) }))
 }
 
 // cut divides the other messages into sections of at least so many messages; one section if every is 0.

@@ -9,6 +9,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/outline"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/prefix"
 	"github.com/condensehq/condense/internal/roo"
 	"github.com/condensehq/condense/internal/toolcall"
@@ -109,11 +110,7 @@ func (s *shaper) part(parts []core.Part, p core.Part) []core.Part {
 	case core.ToolResult:
 		parts = append(parts, core.Text(s.resultText(p)))
 		if s.images {
-			for _, c := range p.Content {
-				if i, ok := c.(core.Image); ok {
-					parts = append(parts, i)
-				}
-			}
+			parts = append(parts, plain.Only(p.Content, func(c core.Part) bool { _, ok := c.(core.Image); return ok })...)
 		}
 	case core.Image:
 		parts = append(parts, s.image(p))
@@ -163,8 +160,7 @@ func (s *shaper) image(i core.Image) core.Part {
 	if s.images {
 		return i
 	}
-	kind := i.MediaType
-	kind = cmp.Or(kind, "image")
+	kind := cmp.Or(i.MediaType, "image")
 	if i.URL != "" {
 		return core.Text(fmt.Sprintf("[Referenced image in conversation: %s, %s; not shown here]", kind, i.URL))
 	}
@@ -192,11 +188,8 @@ func (p *plan) assemble(summaries []core.Message, ack *core.Message) []core.Mess
 
 func (p *plan) place(summaries []core.Message, ack *core.Message, front bool) []core.Message {
 	const kept = -1
-	at := make([]int, len(p.req.Messages)) // which section a message belongs to
-	for i := range at {
-		at[i] = kept
-	}
-	place := make([]int, len(summaries)) // the message that a summary follows
+	at := slices.Repeat([]int{kept}, len(p.req.Messages)) // which section a message belongs to
+	place := make([]int, len(summaries))                  // the message that a summary follows
 	for s, section := range p.sections {
 		for _, i := range section {
 			at[i] = s
@@ -225,12 +218,11 @@ func (p *plan) place(summaries []core.Message, ack *core.Message, front bool) []
 }
 
 func firstSpeaker(messages []core.Message) (core.Role, bool) {
-	for i := range messages {
-		if messages[i].Role != core.RoleSystem {
-			return messages[i].Role, true
-		}
+	i := slices.IndexFunc(messages, func(m core.Message) bool { return m.Role != core.RoleSystem })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return messages[i].Role, true
 }
 
 // A partAt is the position of a part: message and index in it.

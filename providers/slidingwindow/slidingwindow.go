@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -151,12 +152,7 @@ func middleOut(w *window, c Config) bool {
 // hidden, oldest first. If that number falls inside a group, the group stays, unless it
 // would be the only one to go.
 func half(w *window, c Config) bool {
-	visible := 0
-	for i := range w.req.Messages {
-		if w.req.Messages[i].Kind != core.KindMarker {
-			visible++
-		}
-	}
+	visible := len(plain.Only(w.req.Messages, func(m core.Message) bool { return m.Kind != core.KindMarker }))
 	n := int(math.Floor(float64(visible-1) * c.Fraction))
 	n -= n % 2
 	for i := range w.groups {

@@ -11,6 +11,7 @@ import (
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/plain"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/suggest"
 )
 
@@ -253,12 +254,11 @@ func presetNames() []string {
 }
 
 func findPreset(name string) (*preset, bool) {
-	for i := range presets {
-		if presets[i].name == name {
-			return &presets[i], true
-		}
+	i := slices.IndexFunc(presets, func(p preset) bool { return p.name == name })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return &presets[i], true
 }
 
 // removedPresets names the replacements of presets of former versions.
@@ -341,9 +341,9 @@ func mapStrings(args string, f func(string) (string, bool)) (string, bool) {
 	return out.String(), true
 }
 
-// stringEnd returns the index after the JSON string that begins at i.
+// stringEnd returns the index after the JSON string that begins at i; beyond the end of s if it has no end.
 func stringEnd(s string, i int) int {
-	for i++; s[i] != '"'; i++ {
+	for i++; i < len(s) && s[i] != '"'; i++ {
 		if s[i] == '\\' {
 			i++
 		}
@@ -364,11 +364,8 @@ func isKey(s string, end int) bool {
 }
 
 func quote(s string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be written
-	return bytes.TrimRight(b.Bytes(), "\n")
+	text, _ := rawjson.Encode(s) // a string can always be written
+	return bytes.TrimRight(text, "\n")
 }
 
 // contentElements hold the content that a call in the text protocol writes.

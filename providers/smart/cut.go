@@ -105,13 +105,10 @@ func wrong(line string) uint8 {
 }
 
 func isDiff(lines []string) bool {
-	heads := 0
-	for _, l := range lines[:min(len(lines), 60)] {
-		if strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "diff --git ") || strings.HasPrefix(l, "+++ ") {
-			heads++
-		}
-	}
-	return heads >= 2
+	heads := plain.Only(lines[:min(len(lines), 60)], func(l string) bool {
+		return strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "diff --git ") || strings.HasPrefix(l, "+++ ")
+	})
+	return len(heads) >= 2
 }
 
 // diff ranks changed lines and the headers that locate them.
@@ -135,22 +132,12 @@ func isTable(lines []string) bool {
 	if strings.HasPrefix(lines[0], "|") && strings.HasPrefix(lines[1], "|") && strings.Contains(lines[1], "---") {
 		return true
 	}
-	for _, sep := range []string{"\t", ","} {
+	begin := lines[:min(len(lines), 40)]
+	return slices.ContainsFunc([]string{"\t", ","}, func(sep string) bool {
 		n := strings.Count(lines[0], sep)
-		if n < 2 {
-			continue
-		}
-		same := 0
-		for _, l := range lines[:min(len(lines), 40)] {
-			if strings.Count(l, sep) == n {
-				same++
-			}
-		}
-		if same*10 >= 9*min(len(lines), 40) {
-			return true
-		}
-	}
-	return false
+		same := plain.Only(begin, func(l string) bool { return strings.Count(l, sep) == n })
+		return n >= 2 && len(same)*10 >= 9*len(begin)
+	})
 }
 
 // code keeps signatures.
@@ -231,12 +218,7 @@ func arrayCuts(s string) []int {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '"':
-			for i++; i < len(s) && s[i] != '"'; i++ {
-				if s[i] == '\\' {
-					i++
-				}
-			}
-			if i >= len(s) {
+			if i = stringEnd(s, i) - 1; i >= len(s) {
 				return nil
 			}
 		case '[', '{':

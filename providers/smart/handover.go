@@ -141,10 +141,8 @@ func (a *writing) run(ctx context.Context, w *work) error {
 		}
 		return fmt.Errorf("%w: no account by the agent's own model was ready", core.ErrUnavailable)
 	}
-	if c, ok := a.gen.(model.Checker); ok {
-		if err := c.CheckKey(); err != nil {
-			return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
-		}
+	if err := model.CheckKey(a.gen); err != nil {
+		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}
 	largest := min(2*a.c.Tokens, int(a.c.Share*float64(w.room)))
 	if room := a.room(w, nil, largest); room < minAccount {
@@ -323,12 +321,7 @@ func (a *writing) write(ctx context.Context, w *work, former *account.Account, f
 // newSince reports whether a message from index from on is part of the conversation, and not inserted by a
 // condensation.
 func newSince(w *work, from int) bool {
-	for i := from; i < len(w.msgs); i++ {
-		if w.msgs[i].Role != core.RoleSystem && !dialog.AllInserted(&w.msgs[i]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.msgs[from:], func(m core.Message) bool { return m.Role != core.RoleSystem && !dialog.AllInserted(&m) })
 }
 
 // citing returns how the account names sources; nil if nothing can be recalled.
@@ -372,8 +365,7 @@ func (a *writing) ask(ctx context.Context, w *work, p *model.Prompt) (string, er
 // would be too many.
 func (a *writing) prompts(w *work, former *account.Account, from, largest int) ([]func(*account.Account) *model.Prompt, error) {
 	const margin = 0.9 // of the window: tokenizers differ
-	window := a.gen.Info().Window
-	window = cmp.Or(window, w.req.Budget.Window)
+	window := cmp.Or(a.gen.Info().Window, w.req.Budget.Window)
 	room := func(now *account.Account) int { return a.room(w, now, largest) }
 	limit := int(margin*float64(window)) - room(nil)
 	if a.c.Request == requestPrefix {

@@ -25,9 +25,7 @@ func (w *work) groups() []group {
 		for i := s.Start; i < s.End; i++ {
 			m := &w.msgs[i]
 			g.tokens += m.Tokens
-			if m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal && !isMarker(m) {
-				g.stays = true
-			}
+			g.stays = g.stays || m.Protected || m.Role == core.RoleSystem || m.Kind != core.KindOriginal && !isMarker(m)
 		}
 		out[k] = g
 	}

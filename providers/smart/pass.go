@@ -22,12 +22,11 @@ var passes = []pass{
 }
 
 func findPass(name string) (*pass, bool) {
-	for i := range passes {
-		if passes[i].name == name {
-			return &passes[i], true
-		}
+	i := slices.IndexFunc(passes, func(p pass) bool { return p.name == name })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return &passes[i], true
 }
 
 func passNames() []string {

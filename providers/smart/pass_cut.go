@@ -254,9 +254,7 @@ func hideByPoints(w *work, c *scoreSettings) {
 			keep--
 			g.stays = true
 		}
-		if s.calls && c.KeepCalls || s.failed && c.KeepError {
-			g.stays = true
-		}
+		g.stays = g.stays || s.calls && c.KeepCalls || s.failed && c.KeepError
 	}
 	order := make([]int, 0, len(groups))
 	for k := range groups {

@@ -168,8 +168,7 @@ var reasoningPass = define("reasoning", classLossy,
 // saysMore reports whether a message holds anything in addition to its reasoning.
 func (w *work) saysMore(msg int) bool {
 	m := w.msgs[msg]
-	rest := plain.Only(m.Parts, func(p core.Part) bool { _, ok := p.(core.Reasoning); return !ok })
-	m.Parts = rest
+	m.Parts = plain.Only(m.Parts, func(p core.Part) bool { _, ok := p.(core.Reasoning); return !ok })
 	return !m.Blank()
 }
 

@@ -212,17 +212,12 @@ func shortenNewestCalls(w *work) {
 	for last >= 0 && w.msgs[last].Role != core.RoleAssistant {
 		last--
 	}
-	var calls []int
-	for u := range w.uses {
-		if u := &w.uses[u]; u.Called && w.message(u.call) >= last && last >= 0 {
-			calls = append(calls, u.call)
-		}
-	}
+	calls := plain.Only(w.uses, func(u use) bool { return u.Called && w.message(u.call) >= last && last >= 0 })
 	most := int(value.DefaultShares().Newest*float64(w.room)) / max(1, len(calls))
-	for _, c := range calls {
-		if w.segments[c].tokens > most {
+	for _, u := range calls {
+		if w.segments[u.call].tokens > most {
 			const part = 0.5 // of that share; the rest is better spent on other lines
-			w.shortenCall(c, int(part*4*float64(most)), "")
+			w.shortenCall(u.call, int(part*4*float64(most)), "")
 		}
 	}
 	w.settle()
@@ -286,10 +281,7 @@ func (w *work) original(m *core.Message) *core.Message {
 		return nil
 	}
 	if w.base == nil {
-		w.base = make(map[string]int, len(w.first))
-		for i := range w.first {
-			w.base[w.first[i].ID] = i
-		}
+		w.base = plain.Index(w.first, func(m core.Message) string { return m.ID })
 	}
 	if i, ok := w.base[m.ID]; ok {
 		return &w.first[i]

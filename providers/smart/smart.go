@@ -52,8 +52,7 @@ func New(c Config) (*Provider, error) {
 	p := &Provider{c: c, land: 1}
 	list := c.Passes
 	if len(list) == 0 {
-		name := c.Preset
-		name = cmp.Or(name, defaultPreset)
+		name := cmp.Or(c.Preset, defaultPreset)
 		set, _ := findPreset(name)
 		list, p.land = set.passes, set.land
 	}

@@ -382,12 +382,7 @@ func (w *work) rebuild(i int) {
 }
 
 func (w *work) edited(b *block) bool {
-	for k := b.segments.Start; k < b.segments.End; k++ {
-		if w.segments[k].edited {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.segments[b.segments.Start:b.segments.End], func(s segment) bool { return s.edited })
 }
 
 func (w *work) join(b *block) string {

@@ -59,6 +59,15 @@ func Turns(f *codec.File, api *apimessage.API, out *codec.Output) (turns []apime
 	return turns, system
 }
 
+// Session returns the view of f as turns of a session of an agent that has a system prompt of its own.
+func Session(f *codec.File, agent string, out *codec.Output) []apimessage.Turn {
+	turns, system := Turns(f, &apimessage.Anthropic, out)
+	if system != "" {
+		out.Warn("", "the system prompt was left out: %s has its own", agent)
+	}
+	return turns
+}
+
 // Entries returns turns as a timeline of visible messages, each result as a message of its own, and the times of the
 // first and the last turn.
 func Entries(j *history.Journal, turns []apimessage.Turn) (entries []history.Entry, begin, end time.Time) {

@@ -254,12 +254,7 @@ func arrange(f *codec.File, out *codec.Output) []core.Message {
 }
 
 func isReasoning(m *core.Message) bool {
-	for _, p := range m.Parts {
-		if _, ok := p.(core.Reasoning); !ok {
-			return false
-		}
-	}
-	return len(m.Parts) > 0
+	return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p core.Part) bool { _, ok := p.(core.Reasoning); return !ok })
 }
 
 // convertFile writes a request without a model.

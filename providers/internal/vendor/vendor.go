@@ -375,10 +375,8 @@ func (p *Provider) EstimateCost(ctx context.Context, req *core.Request) (core.Us
 	if err := ctx.Err(); err != nil {
 		return core.Usage{}, err
 	}
-	if c, ok := p.gen.(model.Checker); ok {
-		if err := c.CheckKey(); err != nil {
-			return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
-		}
+	if err := model.CheckKey(p.gen); err != nil {
+		return core.Usage{}, fmt.Errorf("its model cannot be asked: %w", err)
 	}
 	l, err := p.plan(ctx, req)
 	if err != nil || l == nil {

@@ -104,7 +104,7 @@ func read(data []byte, f *codec.File) error {
 	if err := r.end(); err != nil {
 		return err
 	}
-	f.Settle(data, nil, "")
+	f.Settle(data, nil, nil)
 	return nil
 }
 

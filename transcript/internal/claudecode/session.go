@@ -289,8 +289,7 @@ func (w *sessionWriter) writeLike(like *sessionLine, m *core.Message) {
 	if when.IsZero() {
 		when = like.time
 	}
-	w.out.Add(jsonl.Line(appendSessionLine(out, id, m, w.lastModel(), when)))
-	w.out.AddString(w.ending)
+	w.out.Add(jsonl.Line(appendSessionLine(out, id, m, w.lastModel(), when)), w.ending)
 	w.prev, w.unnamed, w.barrier = id, false, w.count
 	w.count++
 }
@@ -341,14 +340,10 @@ func appendSessionLine(out []byte, id string, m *core.Message, model string, whe
 
 // convertFile writes a conversation of another format as a session.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	if system != "" {
-		out.Warn("", "the system prompt was left out: Claude Code has its own")
-	}
+	turns := convert.Session(f, "Claude Code", out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
 	session := lineID(f.Journal.ID())
-	model := f.Model
-	model = cmp.Or(model, synthetic)
+	model := cmp.Or(f.Model, synthetic)
 	prev, prompt, when := "", "", time.Time{}
 	for i, t := range apimessage.Messages(turns) {
 		m := core.Message{ID: session + " " + strconv.Itoa(i), Role: t.Role, Kind: t.Kind, Parts: t.Parts}
@@ -360,12 +355,10 @@ func convertFile(f *codec.File, out *codec.Output) error {
 			prompt = s
 		}
 		line := rawjson.Append(nil, `{"parentUuid":?,"isSidechain":false,"userType":"external","cwd":"/","sessionId":?`, rawjson.QuoteOrNull(prev), session)
-		out.Add(jsonl.Line(appendSessionLine(line, id, &m, model, when)))
-		out.AddString("\n")
+		out.Add(jsonl.Line(appendSessionLine(line, id, &m, model, when)), []byte("\n"))
 		prev = id
 	}
-	out.Add(appendLastPrompt(nil, prompt, prev, session))
-	out.AddString("\n")
+	out.Add(appendLastPrompt(nil, prompt, prev, session), []byte("\n"))
 	return nil
 }
 

@@ -63,8 +63,7 @@ func (w *sessionWriter) empty() error {
 		return errors.New("no message would be left, and Claude Code would show the messages again that its compaction hid: undo that first, or keep a message")
 	}
 	if !detect(w.out.Bytes()) {
-		w.out.Add(appendLastPrompt(nil, "", "", lineID("")))
-		w.out.AddString(w.ending)
+		w.out.Add(appendLastPrompt(nil, "", "", lineID("")), w.ending)
 	}
 	return nil
 }
@@ -73,7 +72,7 @@ func (w *sessionWriter) empty() error {
 type sessionWriter struct {
 	*sessionFile
 	out    *codec.Output
-	ending string
+	ending []byte
 	keep   []bool                 // whether a line is written
 	saying map[int]*history.Entry // the current message of a line
 	order  []int                  // the lines in the order of writing
@@ -240,8 +239,7 @@ func (w *sessionWriter) writeLine(i int) {
 	if l.live && l.inTree() {
 		raw = w.relink(i, raw)
 	}
-	w.out.Add(jsonl.Line(raw))
-	w.out.AddString(w.ending)
+	w.out.Add(jsonl.Line(raw), w.ending)
 }
 
 func replaceMessage(raw, message []byte) []byte {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ func write(f *codec.File, out *codec.Output) error {
 type rolloutWriter struct {
 	*rollout
 	out    *codec.Output
-	ending string
+	ending []byte
 
 	base        int              // the line of the last compaction, or none
 	replacement []*history.Entry // replaces everything before it, if that changed
@@ -149,8 +150,7 @@ func (w *rolloutWriter) write() {
 			}
 			continue
 		}
-		w.out.Add(jsonl.Line(raw))
-		w.out.AddString(w.ending)
+		w.out.Add(jsonl.Line(raw), w.ending)
 	}
 	w.writeNew(len(w.lines), when)
 }
@@ -178,7 +178,7 @@ func (w *rolloutWriter) writeItem(item, was []byte, when time.Time) {
 	default:
 		w.out.Add(jsonl.Line(rolloutRecord("response_item", item, when)))
 	}
-	w.out.AddString(w.ending)
+	w.out.Add(w.ending)
 }
 
 // rolloutRecord returns a line.
@@ -216,16 +216,9 @@ func convertFile(f *codec.File, out *codec.Output) error {
 	rest.System = ""
 	turns, _ := convert.Turns(&rest, &responses, out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
-	var when time.Time
-	for _, m := range f.View() {
-		if !m.Time.IsZero() {
-			when = m.Time
-			break
-		}
-	}
+	when := cmp.Or(plain.Each(f.View(), func(m core.Message) time.Time { return m.Time })...)
 	record := func(kind string, payload []byte) {
-		out.Add(jsonl.Line(rolloutRecord(kind, payload, when)))
-		out.AddString("\n")
+		out.Add(jsonl.Line(rolloutRecord(kind, payload, when)), []byte("\n"))
 	}
 	meta := rawjson.Append(nil, `{"id":?,"timestamp":?,"cwd":"/","originator":"condense","cli_version":"0.0.0","source":"cli"`, f.Journal.ID(), when)
 	if f.System != "" {

@@ -49,7 +49,7 @@ func write(f *codec.File, out *codec.Output) error {
 type writer struct {
 	*reader
 	out    *codec.Output
-	ending string
+	ending []byte
 
 	base   int                    // where the line of the last compaction begins that has effect; -1 if there is none
 	saying map[int]*history.Entry // the message of an event, by where its line begins
@@ -170,8 +170,7 @@ func (w *writer) line(raw []byte) {
 			raw = rawjson.ReplaceValue(raw, parent, rawjson.QuoteOrNull(id))
 		}
 	}
-	w.out.Add(jsonl.Line(raw))
-	w.out.AddString(w.ending)
+	w.out.Add(jsonl.Line(raw), w.ending)
 	if id := rawjson.Text(rawjson.Field(raw, "id")); id != "" {
 		w.last = id
 	}
@@ -375,25 +374,15 @@ func resultData(data []byte, r core.ToolResult) []byte {
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
-	w := writer{out: out, ending: "\n", moved: map[string]string{}}
-	for _, t := range turns {
-		if source, ok := f.Journal.Message(t.ID); ok && w.when.IsZero() {
-			w.when = source.Time
-		}
-	}
+	entries, begin, _ := convert.Entries(f.Journal, turns)
+	w := writer{out: out, ending: []byte("\n"), moved: map[string]string{}, when: begin}
 	w.new("session.start", rawjson.Append(nil, `{"sessionId":?,"version":1,"producer":"copilot-agent","copilotVersion":"1.0.0","startTime":?,"selectedModel":?,"context":{"cwd":"/"}}`,
 		f.Journal.ID(), w.when, f.Model))
 	if system != "" {
 		w.new("system.message", rawjson.Append(nil, `{"role":"system","content":?}`, system))
 	}
-	for _, t := range turns {
-		source, _ := f.Journal.Message(t.ID)
-		m := core.Message{Role: t.Role, Time: source.Time, Parts: t.Parts}
-		w.message(&m)
-		for _, r := range t.Results {
-			m.Parts = []core.Part{r}
-			w.message(&m)
-		}
+	for i := range entries {
+		w.message(&entries[i].Message)
 	}
 	return nil
 }

@@ -76,12 +76,12 @@ func holds(raw []byte, test string) bool {
 type reader struct {
 	session session.Reader
 	pairs   request.Pairs
-	sep     string // between two records
+	sep     []byte // between two records
 	loose   bool   // the records are not in order, or no JSON: all of the file is kept beside the messages
 }
 
 func (f *format) read(data []byte, file *codec.File) error {
-	r := &reader{session: session.Reader{File: file, Data: data, Taken: codec.IDs{}}, sep: ","}
+	r := &reader{session: session.Reader{File: file, Data: data, Taken: codec.IDs{}}, sep: []byte{','}}
 	records, err := f.records(data, r)
 	for _, raw := range records {
 		all := f.decode(r, raw)

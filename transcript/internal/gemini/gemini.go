@@ -78,7 +78,7 @@ func readGemini(data []byte, f *codec.File) error {
 			return err
 		}
 	}
-	s.Close(",")
+	s.Close([]byte{','})
 	return nil
 }
 

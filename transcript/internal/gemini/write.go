@@ -47,28 +47,22 @@ func write(f *codec.File, out *codec.Output) error {
 	}
 	w.view(entries)
 	last, ending := rows[len(rows)-1], jsonl.LineBreak(data)
-	out.Add(data[:last.At+len(last.Raw)])
-	out.AddString(ending)
+	out.Add(data[:last.At+len(last.Raw)], ending)
 	was := slices.ContainsFunc(rows, func(r jsonl.Row) bool {
 		return rawjson.IsArray(rawjson.Field(rawjson.Field(r.Raw, "$set"), "messages"))
 	})
 	if was || w.changed || slices.ContainsFunc(entries, func(e history.Entry) bool { return len(e.HiddenBy) > 0 }) {
-		out.Add(jsonl.Line(rawjson.Append(nil, `{"$set":{"messages":?}}`, rawjson.Array(w.Records()[:w.appended]))))
-		out.AddString(ending)
+		out.Add(jsonl.Line(rawjson.Append(nil, `{"$set":{"messages":?}}`, rawjson.Array(w.Records()[:w.appended]))), ending)
 	}
 	for _, raw := range w.Records()[w.appended:] {
-		out.Add(jsonl.Line(raw))
-		out.AddString(ending)
+		out.Add(jsonl.Line(raw), ending)
 	}
 	return nil
 }
 
 // convertFile writes a conversation of another format as a log.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	if system != "" {
-		out.Warn("", "the system prompt was left out: Gemini CLI has its own")
-	}
+	turns := convert.Session(f, "Gemini CLI", out)
 	out.Warn("", "the directory of the session is not known: it belongs to no project")
 	entries, begin, end := convert.Entries(f.Journal, turns)
 	w := writer{model: f.Model, out: out}
@@ -104,9 +98,7 @@ func (w *writer) view(entries []history.Entry) {
 	}
 	for i := range groups {
 		g := &groups[i]
-		if i < old && !w.said.Same(g) {
-			w.changed = true
-		}
+		w.changed = w.changed || i < old && !w.said.Same(g)
 		for _, e := range g.Entries {
 			for _, p := range e.Message.Parts {
 				if c, ok := p.(core.ToolCall); ok {

@@ -103,11 +103,11 @@ func Line(raw []byte) []byte {
 }
 
 // LineBreak returns how the lines of data end.
-func LineBreak(data []byte) string {
+func LineBreak(data []byte) []byte {
 	if at := bytes.IndexByte(data, '\n'); at > 0 && data[at-1] == '\r' {
-		return "\r\n"
+		return []byte("\r\n")
 	}
-	return "\n"
+	return []byte("\n")
 }
 
 // Head yields the first n lines of data that are not blank.

@@ -87,7 +87,7 @@ func readOpenCode(data []byte, f *codec.File) error {
 		}
 		i++
 	}
-	s.Close(",")
+	s.Close([]byte{','})
 	return nil
 }
 

@@ -42,18 +42,14 @@ func write(f *codec.File, out *codec.Output) error {
 
 // convertFile writes a conversation of another format.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	if system != "" {
-		out.Warn("", "the system prompt was left out: OpenCode has its own")
-	}
+	turns := convert.Session(f, "OpenCode", out)
 	out.Warn("", "the directory of the session is not known: it is /")
 	entries, begin, end := convert.Entries(f.Journal, turns)
 	w := writer{session: newID("ses", f.Journal.ID(), 0), dir: "/", model: f.Model, out: out}
 	w.view(entries)
 	out.Add(rawjson.Append(nil, `{"info":{"id":?,"slug":"condensed","projectID":"global","directory":"/","title":"Condensed","version":"1.2.0","time":{"created":?,"updated":?}},"messages":`,
 		w.session, millis(begin), millis(end)))
-	out.Add(rawjson.Array(w.Records()))
-	out.AddString("}\n")
+	out.Add(rawjson.Array(w.Records()), []byte("}\n"))
 	return nil
 }
 

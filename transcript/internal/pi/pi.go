@@ -26,6 +26,7 @@ import (
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/blocks"
 	"github.com/condensehq/condense/internal/codec/syntax"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/transcript/internal/jsonl"
 	"github.com/condensehq/condense/transcript/internal/session"
@@ -146,12 +147,7 @@ func piBranch(lines []piLine, at map[string]int) []codec.Warning {
 		}
 		cur = up
 	}
-	left := 0
-	for i := range lines {
-		if l := &lines[i]; !l.live && l.kind == "message" {
-			left++
-		}
-	}
+	left := len(plain.Only(lines, func(l piLine) bool { return !l.live && l.kind == "message" }))
 	if left == 0 {
 		return nil
 	}

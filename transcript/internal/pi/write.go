@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/apimessage"
 	"github.com/condensehq/condense/internal/codec"
 	"github.com/condensehq/condense/internal/codec/blocks"
@@ -55,8 +56,7 @@ func write(f *codec.File, out *codec.Output) error {
 		w.migrate(lines)
 	default:
 		last := lines[len(lines)-1]
-		out.Add(data[:last.At+len(last.Raw)])
-		out.AddString(w.ending)
+		out.Add(data[:last.At+len(last.Raw)], w.ending)
 	}
 	piBranch(lines, at)
 	w.like(lines)
@@ -66,36 +66,19 @@ func write(f *codec.File, out *codec.Output) error {
 
 // convertFile writes a conversation of another format as a session.
 func convertFile(f *codec.File, out *codec.Output) error {
-	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	if system != "" {
-		out.Warn("", "the system prompt was left out: pi has its own")
-	}
+	turns := convert.Session(f, "pi", out)
 	out.Warn("", "the directory of the session is not known: cwd is /")
-	w := writer{file: f, out: out, ending: "\n", taken: map[string]bool{}, names: map[string]string{}, model: f.Model}
+	w := writer{file: f, out: out, ending: []byte("\n"), taken: map[string]bool{}, names: map[string]string{}, model: f.Model}
 	switch {
 	case strings.Contains(f.Model, "claude"):
 		w.api, w.provider = "anthropic-messages", "anthropic"
 	case strings.Contains(f.Model, "gemini"):
 		w.api, w.provider = "google-generative-ai", "google"
 	}
-	var all []core.Message
-	for _, t := range turns {
-		source, _ := f.Journal.Message(t.ID)
-		m := core.Message{ID: t.ID, Role: t.Role, Time: source.Time, Parts: t.Parts}
-		if len(m.Parts) > 0 {
-			all = append(all, m)
-		}
-		for _, r := range t.Results {
-			all = append(all, core.Message{ID: t.ID, Role: core.RoleTool, Time: source.Time, Parts: []core.Part{r}})
-		}
-	}
-	for i := range all {
-		if w.when.IsZero() {
-			w.when = all[i].Time
-		}
-	}
+	entries, begin, _ := convert.Entries(f.Journal, turns)
+	w.when = begin
 	w.header(f.Journal.ID(), w.when)
-	w.branch(all)
+	w.branch(plain.Each(entries, func(e history.Entry) core.Message { return e.Message }))
 	return nil
 }
 
@@ -104,7 +87,7 @@ type writer struct {
 	file   *codec.File
 	own    bool // the messages come from a session of pi
 	out    *codec.Output
-	ending string
+	ending []byte
 	taken  map[string]bool   // IDs of entries
 	names  map[string]string // of tools, by the ID of the call
 	prev   string            // the entry that was written last
@@ -116,8 +99,7 @@ type writer struct {
 }
 
 func (w *writer) header(id string, when time.Time) {
-	w.out.Add(rawjson.Append(nil, `{"type":"session","version":3,"id":?,"timestamp":?,"cwd":"/"}`, id, when))
-	w.out.AddString(w.ending)
+	w.out.Add(rawjson.Append(nil, `{"type":"session","version":3,"id":?,"timestamp":?,"cwd":"/"}`, id, when), w.ending)
 }
 
 // migrate writes the entries of a file of version 1, which have no IDs, as pi would.
@@ -147,8 +129,7 @@ func (w *writer) migrate(lines []piLine) {
 		if l.kind != "session" {
 			prev = ids[i]
 		}
-		w.out.Add(raw)
-		w.out.AddString(w.ending)
+		w.out.Add(raw, w.ending)
 	}
 }
 
@@ -269,7 +250,7 @@ func (w *writer) write(m *core.Message) {
 
 func (w *writer) answer(said []core.Part) {
 	stop := "stop"
-	api, provider, model := w.api, w.provider, w.model
+	api, provider := w.api, w.provider
 	for _, p := range said {
 		switch p := p.(type) {
 		case core.ToolCall:
@@ -284,9 +265,8 @@ func (w *writer) answer(said []core.Part) {
 	if api == "" {
 		api, provider = "openai-completions", "openai"
 	}
-	model = cmp.Or(model, "unknown")
 	w.add(rawjson.Append(nil, `{"role":"assistant","content":?,"api":?,"provider":?,"model":?,"usage":?,"stopReason":?,"timestamp":?}`,
-		content(said), api, provider, model, []byte(usage), stop, w.millis()))
+		content(said), api, provider, cmp.Or(w.model, "unknown"), []byte(usage), stop, w.millis()))
 }
 
 func (w *writer) millis() []byte { return strconv.AppendInt(nil, max(0, w.when.UnixMilli()), 10) }
@@ -300,8 +280,7 @@ func (w *writer) add(message []byte) {
 func (w *writer) entry(raw []byte) {
 	id := w.newID(raw)
 	raw = rawjson.SetField(rawjson.SetField(raw, "id", rawjson.AppendQuote(nil, id)), "parentId", rawjson.QuoteOrNull(w.prev))
-	w.out.Add(jsonl.Line(raw))
-	w.out.AddString(w.ending)
+	w.out.Add(jsonl.Line(raw), w.ending)
 	w.prev = id
 	w.count++
 	if t := rawjson.Time(rawjson.Field(raw, "timestamp")); !t.IsZero() {
@@ -366,10 +345,7 @@ func patch(was []byte, parts []core.Part) []byte {
 }
 
 // content returns parts as blocks.
-func content(parts []core.Part) []byte {
-	all := plain.Each(parts, block)
-	return rawjson.Array(all)
-}
+func content(parts []core.Part) []byte { return rawjson.Array(plain.Each(parts, block)) }
 
 func block(p core.Part) []byte {
 	switch p := p.(type) {

@@ -179,7 +179,7 @@ func settle(f *codec.File, data []byte, at int, file []message) {
 			places = append(places, codec.Placement{ID: file[i].ID, Start: start, End: start + len(file[i].raw)})
 		}
 	}
-	f.Settle(data, places, string(sep))
+	f.Settle(data, places, sep)
 }
 
 func decode(raw []byte) (message, *syntax.Error) {

@@ -68,7 +68,7 @@ func Open(data []byte, f *codec.File) (*Reader, []byte, error) {
 }
 
 // Close records the positions of the messages. The journal must be complete; sep is the text between two records.
-func (s *Reader) Close(sep string) { s.File.Settle(s.Data, s.Places, sep) }
+func (s *Reader) Close(sep []byte) { s.File.Settle(s.Data, s.Places, sep) }
 
 // Turn returns the messages of one request: the assistant's content and the results of its calls.
 func Turn(said, results []core.Part) []core.Message {
@@ -128,11 +128,7 @@ type Message struct {
 
 // Append adds messages to f.
 func Append(f *codec.File, messages []Message) error {
-	plain := make([]core.Message, len(messages))
-	for i := range messages {
-		plain[i] = messages[i].Message
-	}
-	return f.Add(plain...)
+	return f.Add(plain.Each(messages, func(m Message) core.Message { return m.Message })...)
 }
 
 // Changes describe a changed session for its writer.

@@ -85,9 +85,7 @@ func encode(role core.Role, kind core.Kind, parts []core.Part) []byte {
 // convertFile writes a conversation of another format as a recorded session.
 func convertFile(f *codec.File, out *codec.Output) error {
 	turns, system := convert.Turns(f, &apimessage.Anthropic, out)
-	source := f.Origin
-	source = cmp.Or(source, "condense")
-	raw := rawjson.Append(nil, `{"source":?`, source)
+	raw := rawjson.Append(nil, `{"source":?`, cmp.Or(f.Origin, "condense"))
 	if f.Model != "" {
 		raw = rawjson.Append(raw, `,"model":?`, f.Model)
 	}
@@ -95,7 +93,6 @@ func convertFile(f *codec.File, out *codec.Output) error {
 		raw = rawjson.Append(raw, `,"system":?`, system)
 	}
 	messages := plain.Each(apimessage.Messages(turns), func(m apimessage.Turn) []byte { return encode(m.Role, m.Kind, m.Parts) })
-	out.Add(rawjson.Append(raw, `,"messages":?}`, rawjson.Array(messages)))
-	out.AddString("\n")
+	out.Add(rawjson.Append(raw, `,"messages":?}`, rawjson.Array(messages)), []byte("\n"))
 	return nil
 }

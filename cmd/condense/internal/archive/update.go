@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/condensehq/condense/internal/plain"
 )
 
 // A File is a session's file, or a session in the database of [OpenCode].
@@ -72,10 +75,7 @@ func (a *Archive) Update(ctx context.Context, files []File, progress func(done, 
 		delete(known, f.Path)
 	}
 	slices.SortFunc(todo, func(x, y scanned) int { return cmp.Compare(x.changed, y.changed) }) // the newest have the greatest IDs
-	var gone []int64
-	for _, old := range known {
-		gone = append(gone, old.id)
-	}
+	gone := plain.Each(slices.Collect(maps.Values(known)), func(f knownFile) int64 { return f.id })
 	if c.Deleted = len(gone); c.Deleted > 0 {
 		if err := a.remove(ctx, gone); err != nil {
 			return c, err

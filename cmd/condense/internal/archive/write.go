@@ -104,7 +104,8 @@ func (w *writer) session(ctx context.Context, s *scanned) (int64, error) {
 	id, isNew, err := w.id(ctx, s.file.Path, "SELECT id FROM session WHERE path = ?",
 		"INSERT INTO session (path, agent, name, dir, size, changed, head, tail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values...)
 	if err == nil && !isNew {
-		_, err = w.tx.ExecContext(ctx, "UPDATE session SET agent = ?, name = ?, dir = ?, size = ?, changed = ?, head = ?, tail = ? WHERE id = ?", append(values, id)...)
+		const update = "UPDATE session SET agent = ?, name = ?, dir = ?, size = ?, changed = ?, head = ?, tail = ? WHERE id = ?"
+		_, err = w.tx.ExecContext(ctx, update, append(values, id)...)
 	}
 	return id, err
 }

@@ -143,15 +143,12 @@ func learn(a *cli.App, cmd *cobra.Command, c *comparison, paths []string) error 
 }
 
 func learnFrom(r *lab.Report, set *strategies.Set) *lesson {
-	l := &lesson{
+	return &lesson{
 		Conclusion: r.Conclusion,
 		Spending:   r.Spending, Sessions: len(r.Sessions), Skipped: r.Skipped, Encoding: r.Encoding, Tables: r.Tables, Verdicts: r.Verdicts,
 		Fragment: strategies.Modes(r, set.Chains), Partial: r.Partial,
+		Recommendations: plain.Each(slices.Concat([]string{""}, r.Modes), func(mode string) recommendation { return recommend(r, mode) }),
 	}
-	for _, mode := range slices.Concat([]string{""}, r.Modes) {
-		l.Recommendations = append(l.Recommendations, recommend(r, mode))
-	}
-	return l
 }
 
 // recommend returns the strategy for a mode: the winner, or the default unless it is shown to be worse.

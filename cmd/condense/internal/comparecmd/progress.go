@@ -65,12 +65,7 @@ func priced(plan lab.Plan, strategies []lab.Strategy) (costly, free []string) {
 
 // estimates reports whether a provider of s asks language models.
 func estimates(s lab.Strategy) bool {
-	for _, c := range s.Chain {
-		if _, ok := c.Provider.(core.CostEstimator); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Chain, func(c core.NamedProvider) bool { _, ok := c.Provider.(core.CostEstimator); return ok })
 }
 
 // shownRows is the maximum number of results that a page shows message by message.

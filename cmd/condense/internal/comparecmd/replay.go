@@ -140,12 +140,7 @@ var scopeTitles = map[string]string{
 
 // writeReplay writes a table for every tariff and scope.
 func writeReplay(w io.Writer, r *lab.ReplayReport, markdown bool, width int) {
-	timed := 0
-	for i := range r.Sessions {
-		if r.Sessions[i].Timed {
-			timed++
-		}
-	}
+	timed := len(plain.Only(r.Sessions, func(s lab.PlayedSession) bool { return s.Timed }))
 	term.Printf(w, "%s, %s with recorded times, window %s, counted with %s, seed %d\n", size.Plural(len(r.Sessions), "session"), size.Group(timed), size.Group(r.Window), r.Encoding, r.Seed)
 	for _, s := range r.Skipped {
 		term.Printf(w, "skipped %s: %s\n", s.Name, s.Reason)

@@ -218,12 +218,10 @@ func bullet(markdown bool) string {
 
 // columnsOf returns the columns that are not empty or zero in every line.
 func columnsOf(r *lab.Report) []column {
-	return plain.Only(tableColumns, func(c column) bool { return used(r, c.measure) })
-}
-
-func used(r *lab.Report, measure string) bool {
-	return slices.ContainsFunc(r.Tables, func(t lab.Table) bool {
-		return slices.ContainsFunc(t.Lines, func(l lab.Line) bool { return l.Values[measure].Mean != 0 })
+	return plain.Only(tableColumns, func(c column) bool {
+		return slices.ContainsFunc(r.Tables, func(t lab.Table) bool {
+			return slices.ContainsFunc(t.Lines, func(l lab.Line) bool { return l.Values[c.measure].Mean != 0 })
+		})
 	})
 }
 

@@ -73,11 +73,12 @@ func configDiffCommand(a *cli.App) *cobra.Command {
 
 // differences compares the default profile, all modes of both, and the profiles that no mode uses.
 func differences(a *cli.App, both [2]*config.Config) []difference {
+	union := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
 	places := []cli.Place{{}}
-	for _, m := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(both[0].Modes(), both[1].Modes())))) {
+	for _, m := range union(both[0].Modes(), both[1].Modes()) {
 		places = append(places, cli.Place{Mode: m})
 	}
-	for _, p := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(both[0].Profiles(), both[1].Profiles())))) {
+	for _, p := range union(both[0].Profiles(), both[1].Profiles()) {
 		if slices.ContainsFunc(both[:], func(c *config.Config) bool {
 			o, ok := c.Origin("profiles", p)
 			return ok && o.Kind != config.FromDefault

@@ -27,10 +27,7 @@ var recordProtections = map[string]bool{"condense": true}
 
 func protectCommand(a *cli.App) *cobra.Command {
 	var off bool
-	c := change{Rewriting: cli.Rewriting{Keeps: map[string]bool{}}}
-	for _, format := range cli.FormatNames() {
-		c.Keeps[format] = true // the command refuses formats that lose it
-	}
+	c := change{Rewriting: cli.Rewriting{Keeps: plain.Set(cli.FormatNames())}} // the command refuses formats that lose it
 	cmd := &cobra.Command{
 		Use: "protect FILE|- MESSAGE...", Short: "Keep messages verbatim",
 		Args: cli.Arguments(2, -1, "want a file and the messages to protect"),
@@ -60,22 +57,19 @@ func protect(a *cli.App, d *transcript.Document, names []string, on bool) error 
 		}
 		ids[i] = id
 	}
-	entries := map[string]*history.Entry{}
 	timeline := d.Journal.Timeline()
-	for i := range timeline {
-		entries[timeline[i].Message.ID] = &timeline[i]
-	}
+	at := plain.Index(timeline, func(e history.Entry) string { return e.Message.ID })
 	for _, id := range ids {
 		state := "is protected"
 		if !on {
 			state = "is no longer protected"
 		}
-		if entries[id].Message.Protected != on {
+		if timeline[at[id]].Message.Protected != on {
 			if err := d.Journal.Protect(on, id); err != nil {
 				return err
 			}
 		}
-		if by := entries[id].HiddenBy; len(by) > 0 {
+		if by := timeline[at[id]].HiddenBy; len(by) > 0 {
 			state += ", and stays hidden by condensation " + by[len(by)-1] + " until that is undone"
 		}
 		term.Printf(a.Stderr, "message %s %s\n", id, state)

@@ -14,6 +14,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/cli"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/core"
+	"github.com/condensehq/condense/core/history"
 	"github.com/condensehq/condense/internal/dialog"
 	"github.com/condensehq/condense/internal/lab/report"
 	"github.com/condensehq/condense/internal/plain"
@@ -135,11 +136,7 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 		File: path, Format: d.Format, Messages: len(view),
 		ByKind: []share{}, ByTool: []toolShare{}, Largest: []large{}, Duplicates: []duplicate{},
 	}
-	for _, e := range d.Journal.Timeline() {
-		if len(e.HiddenBy) > 0 {
-			in.Hidden++
-		}
-	}
+	in.Hidden = len(plain.Only(d.Journal.Timeline(), func(e history.Entry) bool { return len(e.HiddenBy) > 0 }))
 	kinds := map[tokens.Kind]*share{}
 	add := func(k tokens.Kind, n int) {
 		if kinds[k] == nil {
@@ -187,14 +184,11 @@ func inspect(path string, d *transcript.Document, counter *tokens.Counter, top i
 		}
 	}
 	in.ByTool = append(in.ByTool, tools.sorted()...)
-	at := make(map[string]*core.Message, len(view))
-	for i := range view {
-		at[view[i].ID] = &view[i]
-	}
+	at := plain.Index(view, func(m core.Message) string { return m.ID })
 	slices.SortStableFunc(in.Largest, func(a, b large) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	in.Largest = in.Largest[:min(top, len(in.Largest))]
 	for i := range in.Largest {
-		in.Largest[i].Excerpt = excerpt(describe(at[in.Largest[i].ID].Parts, excerpt, " | "))
+		in.Largest[i].Excerpt = excerpt(describe(view[at[in.Largest[i].ID]].Parts, excerpt, " | "))
 	}
 	in.Duplicates = append(in.Duplicates, copies.found()...)
 	in.Duplicates = in.Duplicates[:min(top, len(in.Duplicates))]
@@ -364,19 +358,20 @@ func printInspection(w io.Writer, in *inspection) {
 func writeInspectionHTML(w io.Writer, in *inspection, d *transcript.Document, counter *tokens.Counter) error {
 	text := func(name string) report.Column { return report.Column{Name: name} }
 	number := func(name string) report.Column { return report.Column{Name: name, Number: true} }
-	tools := report.Table{Title: "By tool", Columns: []report.Column{
-		text("tool"), number("calls"), number("errors"), number("calls’ tokens"), number("results’ tokens"),
-	}}
-	for _, s := range in.ByTool {
-		tools.Rows = append(tools.Rows, []any{s.Tool, s.Calls, s.Errors, s.CallTokens, s.ResultTokens})
+	tools := report.Table{
+		Title:   "By tool",
+		Columns: []report.Column{text("tool"), number("calls"), number("errors"), number("calls’ tokens"), number("results’ tokens")},
+		Rows:    plain.Each(in.ByTool, func(s toolShare) []any { return []any{s.Tool, s.Calls, s.Errors, s.CallTokens, s.ResultTokens} }),
 	}
-	messages := report.Table{Title: "Largest", Columns: []report.Column{text("message"), text("role"), number("tokens"), text("begins")}}
-	for _, l := range in.Largest {
-		messages.Rows = append(messages.Rows, []any{short(l.ID), string(l.Role), l.Tokens, l.Excerpt})
+	messages := report.Table{
+		Title:   "Largest",
+		Columns: []report.Column{text("message"), text("role"), number("tokens"), text("begins")},
+		Rows:    plain.Each(in.Largest, func(l large) []any { return []any{short(l.ID), string(l.Role), l.Tokens, l.Excerpt} }),
 	}
-	copies := report.Table{Title: "Repeated text", Columns: []report.Column{text("message"), number("times"), number("tokens to save"), text("begins")}}
-	for _, c := range in.Duplicates {
-		copies.Rows = append(copies.Rows, []any{short(c.IDs[0]), c.Times, c.Tokens, c.Excerpt})
+	copies := report.Table{
+		Title:   "Repeated text",
+		Columns: []report.Column{text("message"), number("times"), number("tokens to save"), text("begins")},
+		Rows:    plain.Each(in.Duplicates, func(c duplicate) []any { return []any{short(c.IDs[0]), c.Times, c.Tokens, c.Excerpt} }),
 	}
 	return report.WriteConversation(w, d, counter, &report.ConversationOptions{
 		Name: in.File, Encoding: in.Tokenizer, Tables: []report.Table{tools, messages, copies},

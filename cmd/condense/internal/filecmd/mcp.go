@@ -95,7 +95,8 @@ func (f *followed) state(ctx context.Context) (*mcpserver.State, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: want a regular file, which can be read again when it changes", f.path)
 	}
-	if err == nil && f.info != nil && f.last.Stale == nil && os.SameFile(info, f.info) && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()) {
+	if err == nil && f.info != nil && f.last.Stale == nil &&
+		os.SameFile(info, f.info) && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()) {
 		return f.last, nil
 	}
 	if err == nil {

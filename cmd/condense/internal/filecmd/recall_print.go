@@ -96,7 +96,10 @@ func pieceListings(pieces []recall.Piece, full bool) []pieceListing {
 	list := []pieceListing{}
 	for _, p := range pieces {
 		text := p.Text()
-		l := pieceListing{Handle: p.Handle, What: p.What, Lines: dialog.CountLines(text), Bytes: len(text), File: p.File, Hidden: p.Hidden, Places: []placeListing{}}
+		l := pieceListing{
+			Handle: p.Handle, What: p.What, Lines: dialog.CountLines(text), Bytes: len(text),
+			File: p.File, Hidden: p.Hidden, Places: []placeListing{},
+		}
 		for _, at := range p.Places {
 			l.Places = append(l.Places, placeListing{at.Message.ID, at.Message.Role, at.InsertedBy, at.RewrittenBy, at.Dropped, at.InView})
 		}

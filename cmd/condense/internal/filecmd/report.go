@@ -209,7 +209,8 @@ func printReport(w io.Writer, name, format, to, request string, readers []string
 		t.Row("untrue", "", "", fault)
 	}
 	m := r.Messages
-	t.Row("messages", m.Before, m.After, fmt.Sprintf("%s hidden, %s rewritten, %s inserted", size.Group(m.Hidden), size.Group(m.Rewritten), size.Group(m.Inserted)))
+	changes := fmt.Sprintf("%s hidden, %s rewritten, %s inserted", size.Group(m.Hidden), size.Group(m.Rewritten), size.Group(m.Inserted))
+	t.Row("messages", m.Before, m.After, changes)
 	_ = term.PrintText(w, "\n"+t.Text("  "))
 	if cli.RecordCondensations[to] {
 		term.Printf(w, "condensation %s\n", r.CondensationID)

@@ -24,6 +24,7 @@ import (
 	"github.com/condensehq/condense"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/ingest"
+	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/internal/secret"
 	"github.com/condensehq/condense/tokens"
 )
@@ -111,11 +112,7 @@ func Answer(ctx context.Context, agent string, in io.Reader, o *Options) ([]byte
 
 // encode writes a value in the form of Claude Code's answers.
 func encode(event, name string, value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}})
-	return b.Bytes(), err
+	return rawjson.Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": event, name: value}})
 }
 
 // result shortens the result of a tool.

@@ -275,13 +275,7 @@ func stem(w string) string {
 	if utf8.RuneCountInString(w) <= long {
 		return strings.TrimSuffix(w, "s")
 	}
-	n := 0
-	for i := range w {
-		if n++; n > long {
-			return w[:i]
-		}
-	}
-	return w
+	return string([]rune(w)[:long])
 }
 
 // content returns the stems of the words of text that say what it is about, in order.
