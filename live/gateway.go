@@ -168,9 +168,9 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 	g.pages = &admin.Pages{
 		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Controller: g.controller, Stats: func() any { return g.Stats() },
 		Orders: func() string { return g.current.Load().Access.Orders },
-		Now:    func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
-		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
-		Ready: g.storeReady, Draining: g.draining.Load,
+		Now:    func() time.Time { return g.current.Load().Now() },
+		Audit:  func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
+		Ready:  g.storeReady, Draining: g.draining.Load,
 	}
 	empty := func() *library.Library {
 		return library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,12 +120,7 @@ func (s *Sessions) Of(key store.Key, now time.Time) *Session {
 	got := s.all[key]
 	if got == nil {
 		for len(s.all) >= MostSessions {
-			var oldest *Session
-			for _, o := range s.all {
-				if oldest == nil || o.used.Before(oldest.used) {
-					oldest = o
-				}
-			}
+			oldest := slices.MinFunc(slices.Collect(maps.Values(s.all)), func(a, b *Session) int { return a.used.Compare(b.used) })
 			delete(s.all, oldest.Key)
 		}
 		got = &Session{Key: key}
@@ -283,9 +279,9 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 		return nil, err
 	}
 	states := plain.Each(s.entries, func(e *Entry) *lineage.State { return e.State })
-	c := &Lease{Session: s, Unread: err != nil && Answered(r)}
+	c := &Lease{Session: s, Unread: err != nil && r.Answered()}
 	c.State, c.Kind = lineage.Follow(states, r, rolling)
-	c.Lost = s.lost && c.Kind == lineage.New && Answered(r)
+	c.Lost = s.lost && c.Kind == lineage.New && r.Answered()
 	id := c.State.ID
 	if id == "" {
 		c.State.Recycle(states)
@@ -322,26 +318,13 @@ func (s *Session) newID(rolling []wire.Hash) string {
 	if n := len(rolling); n > 0 {
 		h.Write(rolling[n-1][:])
 	}
-	id, known := hex.EncodeToString(h.Sum(nil)[:size]), 0
-	for _, e := range s.entries {
-		if strings.HasPrefix(e.ID, id) {
-			known++
-		}
-	}
-	for taken := range s.damaged {
-		if strings.HasPrefix(taken, id) {
-			known++
-		}
-	}
-	if known > 0 { // the client came back to the beginning of another lineage
-		return id + "." + strconv.Itoa(known)
+	id, taken := hex.EncodeToString(h.Sum(nil)[:size]), slices.Collect(maps.Keys(s.damaged))
+	taken = append(taken, plain.Each(s.entries, func(e *Entry) string { return e.ID })...)
+	known := plain.Only(taken, func(other string) bool { return strings.HasPrefix(other, id) })
+	if len(known) > 0 { // the client came back to the beginning of another lineage
+		return id + "." + strconv.Itoa(len(known))
 	}
 	return id
-}
-
-// Answered reports whether a request contains an answer of the model: then its conversation is not new.
-func Answered(r *wire.Request) bool {
-	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 }
 
 // current reports whether, as far as can be seen here, no other gateway has sent a later request of the conversation:
@@ -380,8 +363,7 @@ func (c *Lease) NewEntry() (*Entry, *store.Record) {
 	e := &Entry{ID: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about, said: c.said}
 	e.Turn <- struct{}{}
 	if c.Based == 0 { // without a record, two gateways must choose the same ID: the first one that is free
-		c.Session.mu.Lock()
-		defer c.Session.mu.Unlock()
+		defer c.lock()()
 		taken := true
 		for n := 1; taken; n++ {
 			e.ID = fmt.Sprintf("%s-%d", c.ID, n)
@@ -462,9 +444,8 @@ func (c *Lease) Said() *About {
 // Late marks the state to be stored later, if err means that the store cannot be used now.
 func (c *Lease) Late(err error) {
 	if Unstored(err) {
-		c.Session.mu.Lock()
+		defer c.lock()()
 		c.unsaved = true
-		c.Session.mu.Unlock()
 	}
 }
 
