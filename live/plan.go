@@ -49,7 +49,7 @@ func (r *request) plan(ctx context.Context) *plan {
 	p := &plan{req: r}
 	var err error
 	if r.in.weight == nil {
-		err = r.g.safely("request", func() error {
+		err = r.g.guarded("request", func() error {
 			decided, err := r.read(ctx)
 			if decided != nil {
 				p = decided
@@ -57,7 +57,6 @@ func (r *request) plan(ctx context.Context) *plan {
 			return err
 		})
 		if err != nil {
-			r.g.fault("request", err)
 			p = r.frozen()
 		}
 	}

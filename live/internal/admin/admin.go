@@ -185,10 +185,10 @@ func (p *Pages) control(own *http.ServeMux) {
 	})
 	own.HandleFunc("GET /condense/live/{id}", show)
 	own.HandleFunc("GET /condense/live/{id}/epochs/{began}", show)
-	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
+	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, r *http.Request,
 		d *control.Controller, c *control.Conversation,
 	) {
-		plan, err := d.PlanUndo(c)
+		plan, err := d.PlanUndo(r.Context(), c)
 		if err != nil {
 			controlFault(w, http.StatusConflict, err)
 			return
