@@ -350,5 +350,5 @@ func (e *exchange) sayUnread(res *http.Response) {
 	_ = res.Body.Close()
 	res.Header.Del("Content-Encoding")
 	res.Header.Set("Content-Type", "application/json")
-	withBody(res, body)
+	withBody(res, body) //nolint:bodyclose // whoever gets res closes it
 }
