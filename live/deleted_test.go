@@ -21,7 +21,7 @@ func TestDeletedRecordsAreStoredAgain(t *testing.T) {
 	for n := 0; p.Stats().EpochCount == 0 && n < 60; n++ {
 		steps(t, p, 1)
 	}
-	other, err := store.Open(t.Context(), path)
+	other, err := store.SQLite(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	t.Logf("%d tenants, %d requests, %d epochs, %d handles, %d recalled lines of their own: %d crossings", n, s.Requests, s.EpochCount, len(handles), recalled, crossings)
 
 	// What is stored of each is under its own name.
-	db, err := store.Open(t.Context(), file)
+	db, err := store.SQLite(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

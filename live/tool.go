@@ -19,7 +19,6 @@ import (
 	"github.com/condensehq/condense/internal/live/session"
 	"github.com/condensehq/condense/internal/live/wire"
 	"github.com/condensehq/condense/internal/mcpserver"
-	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 	"github.com/condensehq/condense/live/internal/chain"
 	"github.com/condensehq/condense/live/internal/payload"
@@ -61,21 +60,24 @@ func (r *request) addRecallTool(ctx context.Context, in *session.Session) error 
 	if err != nil {
 		return err
 	}
-	own, hashes := r.parsed, []wire.Hash(nil)
+	own, plain := r.parsed, []wire.Hash(nil)
 	for _, all := range known.Rounds {
-		if hashes == nil && !slices.Contains(r.rolling, all[0].At) { // perhaps of the same history, without the thinking of another model
-			hashes = lineage.Plain(own.API, own.Messages)
+		if plain == nil && !slices.Contains(r.rolling, all[0].At) { // perhaps of the same history, without the thinking of another model
+			plain = lineage.Plain(own.API, own.Messages)
 		}
 	}
-	rounds := func(i int) []*wire.Round {
+	rounds := func(i int) (all []*wire.Round) {
 		of := known.Rounds[r.rolling[i-1]]
-		if of == nil && hashes != nil {
-			of = known.Rounds[hashes[i-1]]
+		if of == nil && plain != nil {
+			of = known.Rounds[plain[i-1]]
 		}
 		if of == nil {
 			of = known.Sealed(r.parsed.Messages[i].Raw)
 		}
-		return plain.Each(of, func(a *session.ToolRecord) *wire.Round { return a.Round })
+		for _, a := range of {
+			all = append(all, a.Round)
+		}
+		return all
 	}
 	answer := slices.IndexFunc(r.parsed.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 	began, has, may := answer >= 0, known.Tools[at] != nil, r.mayHaveTool(ctx)

@@ -318,11 +318,19 @@ func (s *Session) newID(rolling []wire.Hash) string {
 	if n := len(rolling); n > 0 {
 		h.Write(rolling[n-1][:])
 	}
-	id, taken := hex.EncodeToString(h.Sum(nil)[:size]), slices.Collect(maps.Keys(s.damaged))
-	taken = append(taken, plain.Each(s.entries, func(e *Entry) string { return e.ID })...)
-	known := plain.Only(taken, func(other string) bool { return strings.HasPrefix(other, id) })
-	if len(known) > 0 { // the client came back to the beginning of another lineage
-		return id + "." + strconv.Itoa(len(known))
+	id, known := hex.EncodeToString(h.Sum(nil)[:size]), 0
+	for _, e := range s.entries {
+		if strings.HasPrefix(e.ID, id) {
+			known++
+		}
+	}
+	for taken := range s.damaged {
+		if strings.HasPrefix(taken, id) {
+			known++
+		}
+	}
+	if known > 0 { // the client came back to the beginning of another lineage
+		return id + "." + strconv.Itoa(known)
 	}
 	return id
 }

@@ -25,6 +25,21 @@ func IsPostgres(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
+// Postgres opens the store in a PostgreSQL database, version 15 or later, which many processes on several machines
+// can use. The address has the form of the libpq documentation, completed by the usual variables (PGPASSWORD,
+// PGPASSFILE, PGSSLROOTCERT …). The tables are in the schema named by search_path, by default condense, and are
+// created or upgraded under a lock.
+//
+// A statement that takes longer than two seconds fails. After that, and when the database cannot be reached, errors
+// wrap [ErrUnavailable] and are returned immediately until an attempt, one at a time, succeeds again.
+func Postgres(ctx context.Context, address string) (Store, error) {
+	s, err := openPostgres(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", redacted(address), err)
+	}
+	return s, nil
+}
+
 // Bounds of the use of a database.
 const (
 	statementTimeout = 2 * time.Second
@@ -45,13 +60,6 @@ var postgresSQL string
 // postgresLayout is the version of these tables.
 const postgresLayout = 2
 
-// openPostgres opens the store in a PostgreSQL database, version 15 or later, which many processes on several machines
-// can use. The address has the form of the libpq documentation, completed by the usual variables (PGPASSWORD,
-// PGPASSFILE, PGSSLROOTCERT …). The tables are in the schema named by search_path, by default condense, and are
-// created or upgraded under a lock.
-//
-// A statement that takes longer than two seconds fails. After that, and when the database cannot be reached, errors
-// wrap [ErrUnavailable] and are returned immediately until an attempt, one at a time, succeeds again.
 func openPostgres(ctx context.Context, address string) (*database, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {

@@ -17,6 +17,16 @@ import (
 	"github.com/condensehq/condense/internal/disk"
 )
 
+// SQLite opens the store in a file, creating it and its folder if necessary. Only the owner can read the file and
+// those that SQLite creates (-wal, -shm). Several processes can use one file.
+func SQLite(ctx context.Context, path string) (Store, error) {
+	s, err := openSQLite(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	return s, nil
+}
+
 // busyTimeout is how long a statement waits for another process that is writing. A write
 // takes milliseconds.
 const busyTimeout = 5 * time.Second
@@ -29,8 +39,6 @@ var sqliteSQL string
 // sqliteLayout is the version of these tables.
 const sqliteLayout = 3
 
-// openSQLite opens the store in a file, creating it and its folder if necessary. Only the owner can read the file and
-// those that SQLite creates (-wal, -shm). Several processes can use one file.
 func openSQLite(ctx context.Context, path string) (*database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

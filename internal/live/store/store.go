@@ -1,8 +1,8 @@
 // Package store keeps the gateway's state across restarts: the state of each lineage, and the originals that its
 // stubs point to. A [Store] does not interpret this data.
 //
-// [Memory] is for tests and for programs that need no restart; what [Open] opens is one file, or a PostgreSQL database for
-// several gateways. All must pass the tests of testEvery.
+// [Memory] is for tests and for programs that need no restart; [SQLite] is one file; [Postgres] is for several
+// gateways. All must pass the tests of testEvery.
 package store
 
 import (
@@ -36,15 +36,10 @@ var ErrFile = errors.New("the file cannot be used")
 
 // Open opens the store at an address: of a PostgreSQL database, or the path of a file.
 func Open(ctx context.Context, address string) (Store, error) {
-	name, open := address, openSQLite
 	if IsPostgres(address) {
-		name, open = redacted(address), openPostgres
+		return Postgres(ctx, address)
 	}
-	s, err := open(ctx, address)
-	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", name, err)
-	}
-	return s, nil
+	return SQLite(ctx, address)
 }
 
 // A Store keeps records and originals. Implementations are safe for concurrent use, also by several processes if the

@@ -45,7 +45,7 @@ func TestPostgres(t *testing.T) {
 	var address string
 	open := func(t *testing.T) store.Store {
 		t.Helper()
-		s, err := store.Open(t.Context(), address)
+		s, err := store.Postgres(t.Context(), address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestPostgres(t *testing.T) {
 		if _, err := s.Load(t.Context(), store.Key{}); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("got %v, want that it is unavailable", err)
 		}
-		if s, err := store.Open(t.Context(), address); err == nil {
+		if s, err := store.Postgres(t.Context(), address); err == nil {
 			_ = s.Close()
 			t.Error("a store was opened")
 		}
@@ -90,7 +90,7 @@ func TestPostgres(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 8 {
 			wait.Go(func() {
-				s, err := store.Open(t.Context(), address)
+				s, err := store.Postgres(t.Context(), address)
 				if err == nil {
 					_, err = s.Secret(t.Context(), "x")
 					err = errors.Join(err, s.Close())
@@ -107,7 +107,7 @@ func TestPostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 		guest, _, _ := strings.Cut(strings.Replace(server.URL(), "condense@", "guest@", 1), "&search_path")
-		if _, err := store.Open(t.Context(), guest+"&search_path=other"); err == nil || !strings.Contains(err.Error(), "let an administrator make one") {
+		if _, err := store.Postgres(t.Context(), guest+"&search_path=other"); err == nil || !strings.Contains(err.Error(), "let an administrator make one") {
 			t.Errorf("got error %v, want what an administrator can do", err)
 		}
 		address = guest + "&search_path=theirs"
@@ -131,7 +131,7 @@ func TestPostgres(t *testing.T) {
 			"postgres://me:hunter2@[::1/db":                            "address cannot be read",
 			"postgres://me@/none?host=" + url.QueryEscape(t.TempDir()): "no such file",
 		} {
-			s, err := store.Open(t.Context(), address)
+			s, err := store.Postgres(t.Context(), address)
 			if err == nil {
 				_ = s.Close()
 				t.Errorf("%s was opened", address)
@@ -144,7 +144,7 @@ func TestPostgres(t *testing.T) {
 
 func sqlite(t *testing.T, path string) store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), path)
+	s, err := store.SQLite(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestRefusedFiles(t *testing.T) {
 		newer:                                                          "made by a newer version of condense",
 		older:                                                          "made before condense was released",
 	} {
-		s, err := store.Open(t.Context(), path)
+		s, err := store.SQLite(t.Context(), path)
 		if err == nil {
 			_ = s.Close()
 			t.Errorf("%s was opened", path)
@@ -224,7 +224,7 @@ func TestMain(m *testing.M) {
 
 func writeForever(path string) {
 	ctx := context.Background()
-	s, err := store.Open(ctx, path)
+	s, err := store.SQLite(ctx, path)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -323,7 +323,7 @@ func TestFullDisk(t *testing.T) {
 
 // BenchmarkSave is what an epoch waits for: a state of 200 kB, synced.
 func BenchmarkSave(b *testing.B) {
-	s, err := store.Open(b.Context(), filepath.Join(b.TempDir(), "serve.db"))
+	s, err := store.SQLite(b.Context(), filepath.Join(b.TempDir(), "serve.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestFlippedByteChangesNoText(t *testing.T) {
 		if err := os.WriteFile(path, flipped, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := store.Open(ctx, path)
+		s, err := store.SQLite(ctx, path)
 		if err != nil {
 			refused++
 			continue

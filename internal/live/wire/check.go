@@ -261,6 +261,9 @@ func newest(raw []byte, begins []string, later map[string]bool) []byte {
 		}
 		return raw
 	}
+	if !rawjson.IsArray(content) {
+		return raw
+	}
 	var kept [][]byte
 	all := slices.Collect(rawjson.Elements(content))
 	for i, block := range slices.Backward(all) {

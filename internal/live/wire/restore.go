@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"slices"
@@ -271,7 +270,10 @@ func (r *Request) AddTool(t *Tool, messages [][]byte) []byte {
 	}
 	body = slices.Clip(body)
 	tools := d.functions(body)
-	before := bytes.TrimRight(tools[:len(tools)-1], " \t\r\n") // of an array that was parsed
+	end := len(tools) - 1 // of an array that was parsed
+	for end > 0 && (tools[end-1] == ' ' || tools[end-1] == '\n' || tools[end-1] == '\r' || tools[end-1] == '\t') {
+		end--
+	}
 	own := rawjson.Append([]byte{','}, d.tool.form, t.Name, t.Description, t.Schema)
-	return rawjson.ReplaceValue(body, tools, slices.Concat(before, own, tools[len(before):]))
+	return rawjson.ReplaceValue(body, tools, slices.Concat(tools[:end], own, tools[end:]))
 }

@@ -105,7 +105,7 @@ func launch(agent *agents.Agent, args []string, own addresses, to pointing, envi
 		return nil, errors.Join(err, l.remove())
 	}
 	for name, what := range p.Elsewhere {
-		if isOn(lookup(environ, name)) {
+		if v := lookup(environ, name); v != "" && v != "0" && v != "false" {
 			l.notes = append(l.notes, fmt.Sprintf("%s is set: %s uses %s, and its requests do not come through condense", name, agent.Title, what))
 		}
 	}

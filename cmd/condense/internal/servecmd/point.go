@@ -151,11 +151,14 @@ func ownAddresses(agent *agents.Agent, args []string) (addresses, error) {
 // usesBedrock reports whether an agent is configured for Amazon Bedrock.
 func usesBedrock(agent *agents.Agent) bool {
 	_, can := pointOf(agent).Env["ANTHROPIC_BEDROCK_BASE_URL"]
-	return can && isOn(os.Getenv("CLAUDE_CODE_USE_BEDROCK"))
+	return can && isSet("CLAUDE_CODE_USE_BEDROCK")
 }
 
-// isOn reports whether the value of a variable switches something on.
-func isOn(v string) bool { return v != "" && v != "0" && v != "false" }
+// isSet reports whether a variable switches something on.
+func isSet(name string) bool {
+	v := os.Getenv(name)
+	return v != "" && v != "0" && v != "false"
+}
 
 // unsigned returns a note for an agent whose requests Amazon would not accept.
 func unsigned(agent *agents.Agent, sign bool) []string {
