@@ -339,7 +339,7 @@ func (x *turns) ask(n int) {
 
 func (x *turns) order(c *control.Conversation, n int) {
 	d, ctx := x.controller(), x.t.Context()
-	_, no := d.PlanUndo(c)
+	_, no := d.PlanUndo(ctx, c)
 	var err error
 	switch do := n % 8; {
 	case do < 4 && no == nil:

@@ -534,7 +534,7 @@ func streams(t *testing.T, client *upstream.Client) {
 		if o := c.LastOrder; c.Epochs != 1 || !c.Condensed || c.Order != nil || o == nil || !o.Changed || o.After >= o.Before {
 			t.Errorf("asked for a condensation: %+v, %+v", c, o)
 		}
-		plan, err := d.PlanUndo(c)
+		plan, err := d.PlanUndo(t.Context(), c)
 		if err == nil && (!plan.Own || plan.Size <= c.Size || plan.Cost <= plan.Instead) {
 			t.Errorf("%+v", plan)
 		}

@@ -82,9 +82,7 @@ func (p *plan) adoptInstead(ctx context.Context, made *job.Prepared, o *occasion
 		if err != nil {
 			return false, err
 		}
-		if kept != nil {
-			p.kept = kept
-		}
+		p.kept = cmp.Or(kept, p.kept)
 	}
 	p.adopt(o, made, next, trial)
 	return true, nil
@@ -181,9 +179,7 @@ func (p *plan) beginEpoch(ctx context.Context, o *occasion) (again bool, err err
 			p.handles = false
 			return true, nil
 		}
-		if kept != nil {
-			p.kept = kept // including the kept part of the round
-		}
+		p.kept = cmp.Or(kept, p.kept) // including the kept part of the round
 	}
 	p.adopt(o, made, next, trial)
 	return false, nil

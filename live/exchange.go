@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"runtime/debug"
@@ -150,6 +150,15 @@ func (g *Gateway) safely(what string, f func() error) (err error) {
 	return f()
 }
 
+// guarded runs f safely. Its error is a fault of that kind.
+func (g *Gateway) guarded(kind string, f func() error) error {
+	err := g.safely(kind, f)
+	if err != nil {
+		g.fault(kind, err)
+	}
+	return err
+}
+
 // fault logs and counts an error of the gateway that the client does not see.
 func (g *Gateway) fault(kind string, err error) {
 	if errors.Is(err, context.Canceled) {
@@ -182,9 +191,7 @@ func (e *exchange) done(ctx context.Context) {
 	if e.watcher == nil && (!e.left || e.written == nil || !e.written.Load()) {
 		return
 	}
-	if err := r.g.safely("answer", func() error { return e.learn(ctx) }); err != nil {
-		r.g.fault("answer", err)
-	}
+	_ = r.g.guarded("answer", func() error { return e.learn(ctx) })
 	if r.s.Reports.Record == nil || r.lease == nil {
 		return
 	}
@@ -195,9 +202,7 @@ func (e *exchange) done(ctx context.Context) {
 	if seen.Sent == nil {
 		seen.Sent = r.in.received
 	}
-	if err := r.g.safely("record", func() error { r.s.Reports.Record(ctx, seen); return nil }); err != nil {
-		r.g.fault("record", err)
-	}
+	_ = r.g.guarded("record", func() error { r.s.Reports.Record(ctx, seen); return nil })
 }
 
 // letGo frees the memory of a request that cannot be sent again: an answer can take minutes, and many agents wait for
@@ -248,11 +253,7 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 					p.Out.Header[name] = v
 				}
 			}
-			for name := range p.Out.Header {
-				if strings.HasPrefix(name, "X-Condense-") {
-					p.Out.Header.Del(name) // addressed to the gateway
-				}
-			}
+			maps.DeleteFunc(p.Out.Header, isOwn)
 		},
 		Transport:     via,
 		FlushInterval: -1, // flush at once
@@ -274,6 +275,9 @@ func (s *settings) forward(w http.ResponseWriter, r *http.Request, t *target, vi
 	}
 	p.ServeHTTP(w, r)
 }
+
+// isOwn reports whether a header is addressed to the gateway.
+func isOwn(name string, _ []string) bool { return strings.HasPrefix(name, "X-Condense-") }
 
 // buffers are used to copy answers.
 var buffers = new(bufferPool)
@@ -344,9 +348,7 @@ func (e *exchange) sayUnread(res *http.Response) {
 	body := wire.Refusal(r.t.endpoint.Form(), res.StatusCode, fmt.Sprintf("condense: this request has more than %d bytes (serve.max_body), so it "+
 		"was not condensed: raise serve.max_body in condense.yaml, or begin a new session. The vendor: %s", r.s.Bounds.MaxBody, said))
 	_ = res.Body.Close()
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	for _, name := range []string{"Content-Length", "Content-Encoding"} {
-		res.Header.Del(name)
-	}
+	res.Header.Del("Content-Encoding")
 	res.Header.Set("Content-Type", "application/json")
+	withBody(res, body) //nolint:bodyclose // whoever gets res closes it
 }

@@ -161,4 +161,4 @@ func Held(g *Gateway) (bytes int64, bodies int) { return g.bodies.Held() }
 func MostSockets(g *Gateway, n int) { g.sockets.most = n }
 
 // Controller directs the conversations of g.
-func (g *Gateway) Controller() *control.Controller { return g.controller() }
+func (g *Gateway) Controller() *control.Controller { return g.pages.Controller() }

@@ -61,11 +61,8 @@ func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
 	f = &frame{own: k.bodies.Open("", func() {}), all: k.g.bodies.Open(k.tenant, cancel)}
 	patience := time.AfterFunc(k.g.patience, cancel)
 	defer patience.Stop()
-	f.data, err = payload.ReadHeld(readerFunc(func(p []byte) (int, error) {
-		n, err := r.Read(p)
-		patience.Reset(k.g.patience)
-		return n, err
-	}), math.MaxInt32, f.all, func(n int64) error {
+	body := payload.Tap(io.NopCloser(r), func([]byte, error) { patience.Reset(k.g.patience) })
+	f.data, err = payload.ReadHeld(body, math.MaxInt32, f.all, func(n int64) error {
 		patience.Stop()
 		defer patience.Reset(k.g.patience)
 		return k.grow(ctx, f, n)
@@ -79,11 +76,6 @@ func (k *socket) next() (kind websocket.MessageType, f *frame, err error) {
 	}
 	return 0, nil, err
 }
-
-type readerFunc func([]byte) (int, error)
-
-// Read calls f.
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // grow waits for capacity for n more bytes of a frame: that of the socket until the client leaves, that of the process for a time.
 func (k *socket) grow(ctx context.Context, f *frame, n int64) error {

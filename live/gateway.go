@@ -164,11 +164,12 @@ func start(host *condense.Host, s *settings, opened store.Store) (*Gateway, erro
 		Log: func() *slog.Logger { return g.current.Load().Reports.Logger }, Fault: g.fault, Damaged: func() { g.stats.Fault("store_damaged") },
 	})
 	g.pages = &admin.Pages{
-		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Controller: g.controller, Stats: func() any { return g.Stats() },
-		Orders: func() string { return g.current.Load().Access.Orders },
-		Now:    func() time.Time { return g.current.Load().Now() }, Log: func() *slog.Logger { return g.current.Load().Reports.Logger },
-		Audit: func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
-		Ready: g.storeReady, Draining: g.draining.Load,
+		Host: host, Door: func() *access.Door { return &g.current.Load().door }, Stats: func() any { return g.Stats() },
+		Controller: func() *control.Controller { return control.New(opened, g.current.Load().Now, g.sessions.Changed) },
+		Orders:     func() string { return g.current.Load().Access.Orders },
+		Now:        func() time.Time { return g.current.Load().Now() },
+		Audit:      func(what string, who tenant.Caller, more ...any) { g.current.Load().audit(what, who, more...) },
+		Ready:      g.storeReady, Draining: g.draining.Load,
 	}
 	empty := func() *library.Library {
 		return library.New(opened, g.recalled, g.titled, func(err error) { g.fault("store_damaged", err) })
@@ -298,11 +299,6 @@ func (g *Gateway) Stats() Stats {
 		s.Pending = pending.Error()
 	}
 	return s
-}
-
-// controller returns the controller of the gateway's store. It must not be used after the gateway is closed.
-func (g *Gateway) controller() *control.Controller {
-	return control.New(g.store, g.current.Load().Now, g.sessions.Changed)
 }
 
 // Admin returns the handler of the pages for administrators, not for agents: it belongs on a listener of its own, on

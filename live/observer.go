@@ -28,9 +28,7 @@ import (
 
 // watched calls a method of the watcher. A panic in it does not affect the conversation.
 func (g *Gateway) watched(f func()) {
-	if err := g.safely("watch", func() error { f(); return nil }); err != nil {
-		g.fault("watch", err)
-	}
+	_ = g.guarded("watch", func() error { f(); return nil })
 }
 
 // watch passes a turn to the watcher.

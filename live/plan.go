@@ -49,7 +49,7 @@ func (r *request) plan(ctx context.Context) *plan {
 	p := &plan{req: r}
 	var err error
 	if r.in.weight == nil {
-		err = r.g.safely("request", func() error {
+		err = r.g.guarded("request", func() error {
 			decided, err := r.read(ctx)
 			if decided != nil {
 				p = decided
@@ -57,7 +57,6 @@ func (r *request) plan(ctx context.Context) *plan {
 			return err
 		})
 		if err != nil {
-			r.g.fault("request", err)
 			p = r.frozen()
 		}
 	}
@@ -123,13 +122,11 @@ func (r *request) decide(ctx context.Context) (*plan, error) {
 // trial plans a turn: new results are shortened, and an epoch begins if one is due.
 func (r *request) trial(ctx context.Context) *plan {
 	p := &plan{req: r, state: r.current(), handles: r.handles, durable: r.calls}
-	if err := r.g.safely("ingest", func() error { return p.ingest(ctx) }); err != nil {
-		r.g.fault("ingest", err)
+	if r.g.guarded("ingest", func() error { return p.ingest(ctx) }) != nil {
 		p.state, p.ingested, p.kept = r.current(), 0, nil
 	}
 	p.view = r.viewOf(p.state)
-	if err := r.g.safely("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
-		r.g.fault("epoch", err)
+	if err := r.g.guarded("epoch", func() error { return p.epochIfDue(ctx, false) }); err != nil {
 		p.req.failed(ctx, p.req.parsed.Model, err, p.tokens > p.req.limits.policy.Limit)
 	}
 	return p
@@ -141,9 +138,7 @@ func (p *plan) withoutHandles(ctx context.Context) *plan {
 	next := p.req.planned(p.req.current())
 	next.handles, next.must, next.repairs, next.durable, next.refused, next.postponed = false, p.must, p.repairs, p.durable, p.made, p.postponed
 	overflow := p.epoch != nil && p.epoch.Reason == string(epoch.Overflow)
-	if err := p.req.g.safely("epoch", func() error { return next.epochIfDue(ctx, overflow) }); err != nil {
-		p.req.g.fault("epoch", err)
-	}
+	_ = p.req.g.guarded("epoch", func() error { return next.epochIfDue(ctx, overflow) })
 	return next
 }
 
@@ -186,7 +181,7 @@ func (p *plan) unchanged(ctx context.Context, why error) (*plan, error) {
 	if p.req.check(&next.view) != nil {
 		next.messages, next.altered = nil, false
 	}
-	if errors.Is(why, store.ErrUnavailable) && c.Entry.State == nil && session.Answered(p.req.parsed) {
+	if errors.Is(why, store.ErrUnavailable) && c.Entry.State == nil && p.req.parsed.Answered() {
 		return next, nil // the store, which cannot be reached, may have a state
 	}
 	c.Late(why)

@@ -110,9 +110,6 @@ func shapeOf(body []byte) wire.API {
 	}
 	first := true
 	for m := range rawjson.Elements(rawjson.Field(body, "messages")) {
-		if !rawjson.IsObject(m) {
-			continue
-		}
 		role := rawjson.Text(rawjson.Field(m, "role"))
 		switch {
 		// Later system messages do not tell, because Anthropic has some too.
@@ -123,14 +120,7 @@ func shapeOf(body []byte) wire.API {
 		if rawjson.Field(m, "tool_calls") != nil || rawjson.Field(m, "function_call") != nil {
 			return wire.Chat
 		}
-		content := rawjson.Field(m, "content")
-		if !rawjson.IsArray(content) {
-			continue
-		}
-		for b := range rawjson.Elements(content) {
-			if !rawjson.IsObject(b) {
-				continue
-			}
+		for b := range rawjson.Elements(rawjson.Field(m, "content")) {
 			switch rawjson.Text(rawjson.Field(b, "type")) {
 			case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document":
 				return wire.Messages

@@ -127,9 +127,7 @@ func (r *request) read(ctx context.Context) (*plan, error) {
 		return nil, nil //nolint:nilnil // it passes
 	}
 	r.reads = r.g.secrets.readerOf(&r.s.Recall, r.t)
-	if err := r.g.safely("tool", func() error { return r.addRecallTool(ctx, in) }); err != nil {
-		r.g.fault("tool", err)
-	}
+	_ = r.g.guarded("tool", func() error { return r.addRecallTool(ctx, in) })
 	if summary := side == agents.Summary || r.parsed.Compacts || r.compacts; summary || r.t.count {
 		return r.planWithoutLease(in, summary)
 	}

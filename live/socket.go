@@ -169,11 +169,9 @@ var ofConnections = []string{
 func posted(handshake *http.Request) *http.Request {
 	r := handshake.Clone(handshake.Context())
 	r.Method = http.MethodPost
-	for name := range r.Header {
-		if strings.HasPrefix(name, "Sec-Websocket-") || slices.Contains(ofConnections, name) {
-			r.Header.Del(name)
-		}
-	}
+	maps.DeleteFunc(r.Header, func(name string, _ []string) bool {
+		return strings.HasPrefix(name, "Sec-Websocket-") || slices.Contains(ofConnections, name)
+	})
 	return r
 }
 
@@ -185,11 +183,7 @@ func (k *socket) connect(w *audit.Outcome, handshake *http.Request, s *settings,
 		return false
 	}
 	header := k.r.Header.Clone()
-	for name := range header {
-		if strings.HasPrefix(name, "X-Condense-") {
-			header.Del(name) // addressed to the gateway
-		}
-	}
+	maps.DeleteFunc(header, isOwn)
 	refused := &refusing{of: t.upstream.Transport}
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(k.ctx, patience)

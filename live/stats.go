@@ -182,8 +182,7 @@ func (c *counters) Snapshot() Stats {
 	s.Epochs = append([]Epoch{}, s.Epochs...) // empty, not null, in JSON
 	s.Recalled = append([]Recalled{}, s.Recalled...)
 	s.Tokens.Net = s.Tokens.Saved - s.Tokens.Recalled
-	s.Errors = map[string]int{}
-	maps.Copy(s.Errors, c.s.Errors)
+	s.Errors = maps.Clone(s.Errors)
 	s.Attempts = append([]Attempt{}, s.Attempts...)
 	s.Unreachable, s.Failures = slices.Clone(s.Unreachable), slices.Clone(s.Failures)
 	return s

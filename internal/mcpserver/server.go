@@ -143,9 +143,7 @@ func add[In any](s *mcp.Server, state func(context.Context) (*State, error), do 
 		if st.Stale != nil {
 			texts = append(texts, fmt.Sprintf("[condense: the file changed and cannot be read now (%s); this is from before]", plain.Line(st.Stale.Error())))
 		}
-		res := &mcp.CallToolResult{}
-		res.Content = append(res.Content, plain.Each(texts, func(t string) mcp.Content { return &mcp.TextContent{Text: t} })...)
-		return res, nil, nil
+		return &mcp.CallToolResult{Content: plain.Each(texts, func(t string) mcp.Content { return &mcp.TextContent{Text: t} })}, nil, nil
 	})
 }
 
@@ -200,8 +198,7 @@ func recallTool(ctx context.Context, st *State, in *recallArgs) ([]string, error
 	returned := 0
 	if len(pieces) != 1 {
 		page.Chunks = slices.DeleteFunc(page.Chunks, func(c recall.Chunk) bool { return c.Text == "" })
-		pieces = nil
-		pieces = append(pieces, plain.Each(page.Chunks, func(c recall.Chunk) recall.Piece { return *c.Piece })...)
+		pieces = plain.Each(page.Chunks, func(c recall.Chunk) recall.Piece { return *c.Piece })
 		if n := len(page.Chunks); n == 0 {
 			return []string{recalledMark + "no line matches, in lower and upper case; try one word of it, or its stem; " + st.Conversation.Own.Has() + "]"}, nil
 		} else if n > maxPlaces && sel.Grep != nil {

@@ -181,10 +181,8 @@ const headRead = 4 << 10
 func Of(h http.Header, head []byte) *Agent {
 	client := h.Get("User-Agent")
 	for _, a := range all() {
-		for _, prefix := range a.UserAgents {
-			if strings.HasPrefix(client, prefix) {
-				return a
-			}
+		if slices.ContainsFunc(a.UserAgents, func(prefix string) bool { return strings.HasPrefix(client, prefix) }) {
+			return a
 		}
 	}
 	head = head[:min(len(head), headRead)]
@@ -295,7 +293,7 @@ func SideOf(c Call) Side {
 	}
 	system := c.System
 	if rawjson.IsObject(system) {
-		system = field(system, "parts") // Gemini's
+		system = rawjson.Field(system, "parts") // Gemini's
 	}
 	for text := range texts(system) {
 		for _, a := range all() {
@@ -306,18 +304,15 @@ func SideOf(c Call) Side {
 			}
 		}
 	}
-	if role := field(c.Last, "role"); role == nil || string(role) == `"user"` {
-		content := field(c.Last, "content")
+	if role := rawjson.Field(c.Last, "role"); role == nil || string(role) == `"user"` {
+		content := rawjson.Field(c.Last, "content")
 		if content == nil {
-			content = field(c.Last, "parts") // Gemini's
+			content = rawjson.Field(c.Last, "parts") // Gemini's
 		}
 		for text := range texts(content) {
-			for _, a := range all() {
-				for _, s := range a.Summaries {
-					if begins(text, s) {
-						return Summary
-					}
-				}
+			is := func(summary string) bool { return begins(text, summary) }
+			if slices.ContainsFunc(all(), func(a *Agent) bool { return slices.ContainsFunc(a.Summaries, is) }) {
+				return Summary
 			}
 		}
 	}
@@ -327,13 +322,6 @@ func SideOf(c Call) Side {
 	return Turn
 }
 
-func field(raw []byte, name string) []byte {
-	if !rawjson.IsObject(raw) {
-		return nil
-	}
-	return rawjson.Field(raw, name)
-}
-
 // texts yields the raw strings of a content: itself, or the texts of its blocks.
 func texts(content []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -341,11 +329,8 @@ func texts(content []byte) iter.Seq[[]byte] {
 			yield(content)
 			return
 		}
-		if !rawjson.IsArray(content) {
-			return
-		}
 		for block := range rawjson.Elements(content) {
-			if text := field(block, "text"); rawjson.IsString(text) && !yield(text) {
+			if text := rawjson.Field(block, "text"); rawjson.IsString(text) && !yield(text) {
 				return
 			}
 		}

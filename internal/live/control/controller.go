@@ -140,12 +140,14 @@ func (d *Controller) Conversations(ctx context.Context, since time.Time) ([]*Con
 	}
 	all := make([]*Conversation, 0, len(byFamily))
 	for id, c := range byFamily {
-		if asked := controls[id]; asked != nil {
-			c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
-		} else if err := d.controlled(ctx, c); err != nil { // its control is older than since
-			return nil, err
+		asked := controls[id]
+		if asked == nil { // it may be older than since
+			var err error
+			if _, asked, err = session.Asked(ctx, d.store, c.key, id); err != nil {
+				return nil, err
+			}
 		}
-		c.due()
+		c.obey(asked)
 		c.Next, c.Money = c.next(), c.money()
 		all = append(all, c)
 	}
@@ -153,22 +155,10 @@ func (d *Controller) Conversations(ctx context.Context, since time.Time) ([]*Con
 	return all, nil
 }
 
-// controlled reads the user's control of a conversation.
-func (d *Controller) controlled(ctx context.Context, c *Conversation) error {
-	records, err := d.store.Load(ctx, c.key)
-	if err != nil {
-		return err
-	}
-	controls := map[string]*session.Control{}
-	for i := range records {
-		if strings.HasPrefix(records[i].ID, session.ControlPrefix) {
-			conversationOf(&records[i], controls)
-		}
-	}
-	if asked := controls[c.ID]; asked != nil {
-		c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
-	}
-	return nil
+// obey sets what the user's control says.
+func (c *Conversation) obey(asked *session.Control) {
+	c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
+	c.due()
 }
 
 // conversationOf reads the record of a lineage; it returns nil for records of other kinds. It adds controls to
@@ -273,8 +263,7 @@ func (d *Controller) change(ctx context.Context, c *Conversation, f func(*sessio
 		return err
 	}
 	d.onChange(c.key)
-	c.Paused, c.Protections, c.Order, c.LastOrder = asked.Paused, asked.Protections, asked.Order, asked.Last
-	c.due()
+	c.obey(asked)
 	return nil
 }
 
@@ -324,7 +313,7 @@ type UndoPlan struct {
 
 // PlanUndo estimates the consequences of undoing the last epoch. The error says why it cannot be undone; the plan is
 // still returned if the request would not fit.
-func (d *Controller) PlanUndo(c *Conversation) (*UndoPlan, error) {
+func (d *Controller) PlanUndo(_ context.Context, c *Conversation) (*UndoPlan, error) {
 	switch {
 	case c.Observed:
 		return nil, errors.New("this gateway only observes the conversation: nothing is condensed")
@@ -351,7 +340,7 @@ func (d *Controller) PlanUndo(c *Conversation) (*UndoPlan, error) {
 // Undo orders the gateway to undo the last epoch with the next request, and replaces a waiting order. Its errors come from
 // [Controller.PlanUndo] or the store.
 func (d *Controller) Undo(ctx context.Context, c *Conversation) error {
-	if _, err := d.PlanUndo(c); err != nil {
+	if _, err := d.PlanUndo(ctx, c); err != nil {
 		return err
 	}
 	return d.change(ctx, c, func(all *session.Control) error { return all.Put(&session.Order{Do: session.OrderUndo}, d.now()) })

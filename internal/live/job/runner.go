@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -103,14 +104,6 @@ func (l *Learned) weight() int64 {
 		return turnsAtOnce()
 	}
 	return computes()
-}
-
-// first returns the name of the first provider; empty if there is none.
-func (l *Learned) first() string {
-	if len(l.Names) == 0 {
-		return ""
-	}
-	return l.Names[0]
 }
 
 // ErrQueue means that too many other condensations were running.
@@ -281,7 +274,9 @@ func (r *Runner) paced(ctx context.Context, j *Job, host *condense.Host, to Exte
 func (r *Runner) RunBuiltin(ctx context.Context, j *Job) (*Prepared, error) {
 	j.Turn.Profile, j.Turn.Mode = "", ""
 	why := j.instead
-	r.replaced(j)
+	if j.asker != "" {
+		r.Attempted(j.asker, Replaced, "it asks a language model, and nothing was prepared: the built-in chain condensed in its place", j.Owner.Mode)
+	}
 	p, err := r.paced(ctx, j, r.builtin, Whole, &r.builtinPace)
 	if err == nil {
 		p.Maker.Cause = cmp.Or(why, p.Maker.Cause)
@@ -306,7 +301,7 @@ func (r *Runner) truncate(all context.Context, j *Job) (*Prepared, error) {
 func (r *Runner) Truncate(all context.Context, j *Job, why Cause) (*Prepared, error) {
 	ctx, cancel := context.WithTimeout(all, max(j.Owner.Deadline, usualDeadline))
 	defer cancel()
-	by := cmp.Or(j.Owner.Chain.first(), condense.Truncation)
+	by := append(slices.Clip(j.Owner.Chain.Names), condense.Truncation)[0] // the first provider
 	r.Attempted(by, Replaced, why.Why, j.Owner.Mode)
 	j.Turn.Profile, j.Turn.Mode = "", ""
 	p, err := j.Run(ctx, r.truncation, Whole)
@@ -401,11 +396,4 @@ func (r *Runner) Judge(ctx context.Context, tenant string, api wire.API, history
 		return nil, err
 	}
 	return new(truth.Read(before.Journal.View(), nil).Measure(after.Journal.View()).Truth), nil
-}
-
-// replaced counts that the built-in chain condenses in place of the chain of the job.
-func (r *Runner) replaced(j *Job) {
-	if j.asker != "" {
-		r.Attempted(j.asker, Replaced, "it asks a language model, and nothing was prepared: the built-in chain condensed in its place", j.Owner.Mode)
-	}
 }

@@ -42,13 +42,10 @@ func CanCall(r *wire.Request, deferred string) bool {
 
 func toolIn(tools []byte, within string, depth int) bool {
 	const deepest = 2
-	if !rawjson.IsArray(tools) || depth > deepest {
+	if depth > deepest {
 		return false
 	}
 	for tool := range rawjson.Elements(tools) {
-		if !rawjson.IsObject(tool) {
-			continue
-		}
 		f := tool
 		for _, name := range []string{"function", "toolSpec"} {
 			if inner := rawjson.Field(tool, name); rawjson.IsObject(inner) {

@@ -95,13 +95,10 @@ type Preparation struct {
 	Order int    // number of the user's order; 0 for none
 }
 
-// backgroundDeadline limits a condensation for which no request waits.
-const preparationDeadline = 10 * time.Minute
-
 // Prepare begins a preparation that ends with life, unless the lineage has one, and reports whether it did.
 func (c *Lease) Prepare(life context.Context, background *sync.WaitGroup, p Preparation) bool {
 	e, s, ended := c.Entry, c.Session, make(chan struct{})
-	ctx, cancel := context.WithTimeout(life, preparationDeadline)
+	ctx, cancel := context.WithTimeout(life, job.BackgroundDeadline)
 	s.mu.Lock()
 	if e.preparing != nil || e.Prepared != nil || life.Err() != nil {
 		s.mu.Unlock()

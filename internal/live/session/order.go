@@ -91,17 +91,10 @@ const ControlPrefix = "control:"
 func Change(ctx context.Context, in store.Store, key store.Key, family string, now time.Time, f func(*Control) error) (*Control, error) {
 	const tries = 8
 	for n := 1; ; n++ {
-		records, err := in.Load(ctx, key)
+		r, c, err := Asked(ctx, in, key, family)
 		if err != nil {
 			return nil, err
 		}
-		r, c := &store.Record{ID: ControlPrefix + family, Key: key}, &Control{}
-		for i := range records {
-			if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
-				r = &records[i]
-			}
-		}
-		c.Family = family
 		if err := f(c); err != nil {
 			return nil, err
 		}
@@ -113,6 +106,19 @@ func Change(ctx context.Context, in store.Store, key store.Key, family string, n
 			return c, err
 		}
 	}
+}
+
+// Asked returns the stored control of a family, with its record; new ones if there are none. The error is the store's.
+func Asked(ctx context.Context, in store.Store, key store.Key, family string) (*store.Record, *Control, error) {
+	r, c := &store.Record{ID: ControlPrefix + family, Key: key}, &Control{}
+	records, err := in.Load(ctx, key)
+	for i := range records {
+		if records[i].ID == r.ID && !records[i].Damaged && json.Unmarshal(records[i].Data, c) == nil {
+			r = &records[i]
+		}
+	}
+	c.Family = family
+	return r, c, err
 }
 
 func (s *Session) addControl(c *Control) {

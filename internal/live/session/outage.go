@@ -95,12 +95,11 @@ func (s *Sessions) Flush(ctx context.Context) bool {
 	all := slices.Collect(maps.Values(s.all))
 	s.mu.Unlock()
 	for _, one := range all {
-		var late []*Lease
 		one.mu.Lock()
-		late = append(late, plain.Each(plain.Only(one.entries, func(e *Entry) bool { return e.unsaved && e.State != nil }),
-			func(e *Entry) *Lease { return &Lease{Entry: e, Session: one, Reads: e.reader} })...)
+		late := plain.Only(one.entries, func(e *Entry) bool { return e.unsaved && e.State != nil })
+		leases := plain.Each(late, func(e *Entry) *Lease { return &Lease{Entry: e, Session: one, Reads: e.reader} })
 		one.mu.Unlock()
-		for _, c := range late {
+		for _, c := range leases {
 			err := c.flush(ctx, s)
 			if errors.Is(err, store.ErrUnavailable) {
 				return false

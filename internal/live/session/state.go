@@ -120,12 +120,7 @@ func (s *Sessions) Of(key store.Key, now time.Time) *Session {
 	got := s.all[key]
 	if got == nil {
 		for len(s.all) >= MostSessions {
-			var oldest *Session
-			for _, o := range s.all {
-				if oldest == nil || o.used.Before(oldest.used) {
-					oldest = o
-				}
-			}
+			oldest := slices.MinFunc(slices.Collect(maps.Values(s.all)), func(a, b *Session) int { return a.used.Compare(b.used) })
 			delete(s.all, oldest.Key)
 		}
 		got = &Session{Key: key}
@@ -284,9 +279,9 @@ func (s *Session) Find(r *wire.Request, rolling []wire.Hash) (*Lease, error) {
 		return nil, err
 	}
 	states := plain.Each(s.entries, func(e *Entry) *lineage.State { return e.State })
-	c := &Lease{Session: s, Unread: err != nil && Answered(r)}
+	c := &Lease{Session: s, Unread: err != nil && r.Answered()}
 	c.State, c.Kind = lineage.Follow(states, r, rolling)
-	c.Lost = s.lost && c.Kind == lineage.New && Answered(r)
+	c.Lost = s.lost && c.Kind == lineage.New && r.Answered()
 	id := c.State.ID
 	if id == "" {
 		c.State.Recycle(states)
@@ -337,11 +332,6 @@ func (s *Session) newID(rolling []wire.Hash) string {
 	return id
 }
 
-// Answered reports whether a request contains an answer of the model: then its conversation is not new.
-func Answered(r *wire.Request) bool {
-	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
-}
-
 // current reports whether, as far as can be seen here, no other gateway has sent a later request of the conversation:
 // the request that led to the last answer was sent from here, or its state is known here.
 func (s *Session) current(r *wire.Request, rolling []wire.Hash) bool {
@@ -378,8 +368,7 @@ func (c *Lease) NewEntry() (*Entry, *store.Record) {
 	e := &Entry{ID: rand.Text(), Turn: make(chan struct{}, 1), Conversation: c.Conversation, shadow: c.shadow, about: c.about, said: c.said}
 	e.Turn <- struct{}{}
 	if c.Based == 0 { // without a record, two gateways must choose the same ID: the first one that is free
-		c.Session.mu.Lock()
-		defer c.Session.mu.Unlock()
+		defer c.lock()()
 		taken := true
 		for n := 1; taken; n++ {
 			e.ID = fmt.Sprintf("%s-%d", c.ID, n)
@@ -460,9 +449,8 @@ func (c *Lease) Said() *About {
 // Late marks the state to be stored later, if err means that the store cannot be used now.
 func (c *Lease) Late(err error) {
 	if Unstored(err) {
-		c.Session.mu.Lock()
+		defer c.lock()()
 		c.unsaved = true
-		c.Session.mu.Unlock()
 	}
 }
 

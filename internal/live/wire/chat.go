@@ -11,8 +11,6 @@ import (
 // chatAPI is the dialect of OpenAI's Chat Completions API.
 var chatAPI = &Dialect{
 	API: Chat, Vendor: OpenAI, Format: "openai",
-	Lacks: "Extra Apart Joins Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst ErrorType Plain loose byMember " +
-		"plainIDs fullTexts marginal mark turn answers noEnd frames encoded pinging steps forgets",
 	Said: `{"role":"assistant","content":?}`, Asked: `{"role":"user","content":?}`,
 	Refuse: refuseOpenAI,
 	read: reading{

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -127,12 +128,7 @@ func (p pairs) answer(id string) string {
 }
 
 func (p pairs) unanswered() bool {
-	for _, answered := range p {
-		if !answered {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(p)), false)
 }
 
 // errorTypes are the types of errors by status, as the vendors document them. Other statuses are errors of the

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -12,12 +13,10 @@ import (
 // converseAPI is the dialect of Amazon Bedrock's Converse.
 var converseAPI = &Dialect{
 	API: Converse, Vendor: Amazon, Format: "bedrock-converse",
-	Lacks: "Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst Plain loose marginal choices looseEnd noEnd " +
-		"encoded ping pinging divide failed said steps forgets",
 	Said: `{"role":"assistant","content":[{"text":?}]}`, Asked: `{"role":"user","content":[{"text":?}]}`, Extra: "additionalModelRequestFields",
 	Apart: true, Joins: true,
 	Refuse:    func(_ int, message string) []byte { return rawjson.Append(nil, `{"message":?}`, message) },
-	ErrorType: amazonError,
+	ErrorType: func(status int) string { return cmp.Or(amazonErrors[status], "InternalServerException") },
 	read: reading{
 		members: map[string]place{"messages": inMessages, "system": inContent, "toolConfig": inTools},
 		parts: &[inMessage + 1]map[string]place{
@@ -164,23 +163,14 @@ func cutPoints(message []byte) []byte {
 	return rawjson.ReplaceValue(message, content, rawjson.Array(kept))
 }
 
-// amazonError is the type of an error with a status, for the header x-amzn-errortype. Source: the service's model.
-func amazonError(status int) string {
-	switch status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge:
-		return "ValidationException"
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return "AccessDeniedException"
-	case http.StatusNotFound:
-		return "ResourceNotFoundException"
-	case http.StatusRequestTimeout:
-		return "ModelTimeoutException"
-	case http.StatusTooManyRequests:
-		return "ThrottlingException"
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
-		return "ServiceUnavailableException"
-	}
-	return "InternalServerException"
+// amazonErrors are the types of errors by status, for the header x-amzn-errortype; others are InternalServerException. Source: the
+// service's model.
+var amazonErrors = map[int]string{
+	http.StatusBadRequest: "ValidationException", http.StatusMethodNotAllowed: "ValidationException",
+	http.StatusRequestEntityTooLarge: "ValidationException", http.StatusNotFound: "ResourceNotFoundException",
+	http.StatusUnauthorized: "AccessDeniedException", http.StatusForbidden: "AccessDeniedException",
+	http.StatusRequestTimeout: "ModelTimeoutException", http.StatusTooManyRequests: "ThrottlingException",
+	http.StatusBadGateway: "ServiceUnavailableException", http.StatusServiceUnavailable: "ServiceUnavailableException",
 }
 
 // nextConverse reads an event of the Converse API, whose kind is in a header of its frame.

@@ -7,7 +7,10 @@
 // a panic.
 package wire
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Dialect is what is known of an API: how its requests are read and changed, what its answers look like, and facts that
 // decide what the gateway may do. Shared code asks the dialect and compares no APIs.
@@ -15,7 +18,6 @@ type Dialect struct {
 	API    API
 	Vendor Vendor // whose API it is
 	Format string // the name of its codec, in internal/live/messages
-	Lacks  string // the entries that the API does not have, by name: all others are set
 
 	Said, Asked string // a message of the model, and one of the user, with ? as its text
 	Extra       string // the member of a request that has options of the model's own API
@@ -217,6 +219,11 @@ type Request struct {
 	begin, end int             // of the array of messages, or of the string; negative if there is none
 	headTTLs   []time.Duration // that markers in tools, then in the system prompt, ask for
 	wholeTTL   []time.Duration // of a marker for the whole request
+}
+
+// Answered reports whether a request contains an answer of the model: then its conversation is not new.
+func (r *Request) Answered() bool {
+	return slices.ContainsFunc(r.Messages, func(m Message) bool { return m.Role == "assistant" })
 }
 
 // A Message is an element of a request's messages.

@@ -123,9 +123,6 @@ func unmark(object []byte, depth int) []byte {
 	}
 	for _, name := range []string{"content", "output"} {
 		list := rawjson.Field(object, name)
-		if !rawjson.IsArray(list) {
-			continue
-		}
 		changed := false
 		var blocks [][]byte
 		for b := range rawjson.Elements(list) {

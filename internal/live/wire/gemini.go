@@ -15,8 +15,6 @@ import (
 // geminiAPI is the dialect of Google's generateContent.
 var geminiAPI = &Dialect{
 	API: Gemini, Vendor: Google, Format: "gemini-api",
-	Lacks: "Extra Joins Texts Signs Seals Stores Chains Sockets Announces PromptFirst ErrorType Plain loose byMember plainIDs " +
-		"fullTexts mark answers frames encoded ping pinging content said stops done steps",
 	Said: `{"role":"model","parts":[{"text":?}]}`, Asked: `{"role":"user","parts":[{"text":?}]}`,
 	Apart: true, Arrays: true,
 	Refuse: func(status int, message string) []byte {

@@ -10,8 +10,6 @@ import (
 // messagesAPI is the dialect of Anthropic's Messages API.
 var messagesAPI = &Dialect{
 	API: Messages, Vendor: Anthropic, Format: "anthropic",
-	Lacks: "Extra Joins Seals Stores Chains Sockets Arrays Announces ErrorType loose byMember marginal choices looseEnd noEnd " +
-		"divide said forgets",
 	Said:  `{"role":"assistant","content":?}`,
 	Asked: `{"role":"user","content":[{"type":"text","text":?}]}`,
 	Apart: true, Texts: true, Signs: true, PromptFirst: true,

@@ -256,8 +256,7 @@ type plainer struct {
 
 // sum is false if nothing was added but a role.
 func (p *plainer) sum() (h Hash, ok bool) {
-	sum := sha256.Sum256(p.all)
-	return Hash(sum[:len(h)]), p.parts > 0
+	return half(sha256.Sum256(p.all)), p.parts > 0
 }
 
 func (p *plainer) add(s string) {

@@ -11,8 +11,6 @@ import (
 // responsesAPI is the dialect of OpenAI's Responses API.
 var responsesAPI = &Dialect{
 	API: Responses, Vendor: OpenAI, Format: "responses",
-	Lacks: "Extra Joins Texts Signs Arrays PromptFirst ErrorType byMember plainIDs fullTexts mark choices turn answers " +
-		"looseEnd noEnd frames encoded pinging divide said done steps",
 	Said:  `{"type":"message","role":"assistant","content":[{"type":"output_text","text":?}]}`,
 	Asked: `{"type":"message","role":"user","content":[{"type":"input_text","text":?}]}`,
 	Apart: true, Seals: true, Stores: true, Chains: true, Sockets: true, Announces: true,

@@ -186,14 +186,10 @@ func (w *Watcher) lines(p []byte) {
 
 // lineEnd returns the index of the first line end in p, or its length.
 func lineEnd(p []byte) int {
-	end := bytes.IndexByte(p, '\n')
-	if end < 0 {
-		end = len(p)
+	if end := bytes.IndexAny(p, "\r\n"); end >= 0 {
+		return end
 	}
-	if cr := bytes.IndexByte(p[:end], '\r'); cr >= 0 {
-		end = cr
-	}
-	return end
+	return len(p)
 }
 
 // endLine ends a line, and with an empty one the event.

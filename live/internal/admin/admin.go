@@ -2,14 +2,12 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"slices"
@@ -25,7 +23,6 @@ import (
 	"github.com/condensehq/condense/internal/live/tenant"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/live/internal/audit"
-	"github.com/condensehq/condense/live/internal/payload"
 )
 
 // A Pages serves the gateway's own pages, for administrators.
@@ -36,7 +33,6 @@ type Pages struct {
 	Controller func() *control.Controller
 	Stats      func() any
 	Now        func() time.Time
-	Log        func() *slog.Logger
 	Audit      func(what string, who tenant.Caller, more ...any)
 	Ready      func(context.Context) error // whether the store can be used
 	Draining   func() bool
@@ -45,7 +41,7 @@ type Pages struct {
 // Handler returns the handler of all pages. metrics and more may be nil.
 func (p *Pages) Handler(metrics, more http.Handler) http.Handler {
 	own := http.NewServeMux() // the pages that need a token
-	own.HandleFunc("GET /condense/status", p.serveStatus)
+	own.HandleFunc("GET /condense/status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, p.Stats()) })
 	p.control(own)
 	if metrics != nil {
 		own.Handle("GET /metrics", metrics)
@@ -147,17 +143,6 @@ func adminToken(r *http.Request) string {
 	return password
 }
 
-// serveStatus answers GET /condense/status.
-func (p *Pages) serveStatus(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(p.Stats()); err != nil {
-		p.Log().DebugContext(r.Context(), "status could not be sent", "err", err)
-	}
-}
-
 // recently is the default age limit of listed conversations, by their last use.
 const recently = time.Hour
 
@@ -185,7 +170,7 @@ func (p *Pages) control(own *http.ServeMux) {
 				troubles[c.ID] = said
 			}
 		}
-		controlAnswer(w, map[string]any{"conversations": all, "troubles": troubles, "known": p.knows(r)})
+		answer(w, http.StatusOK, map[string]any{"conversations": all, "troubles": troubles, "known": p.knows(r)})
 	})
 	show := p.ofUser("shown to its user only", func(w http.ResponseWriter, r *http.Request, d *control.Controller, c *control.Conversation) {
 		v, err := d.Show(r.Context(), c, r.PathValue("began"))
@@ -195,20 +180,20 @@ func (p *Pages) control(own *http.ServeMux) {
 		case err != nil:
 			controlFault(w, http.StatusServiceUnavailable, errors.New("the conversation cannot be read now"))
 		default:
-			controlAnswer(w, v)
+			answer(w, http.StatusOK, v)
 		}
 	})
 	own.HandleFunc("GET /condense/live/{id}", show)
 	own.HandleFunc("GET /condense/live/{id}/epochs/{began}", show)
-	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, _ *http.Request,
+	own.HandleFunc("GET /condense/live/{id}/undo", p.found(func(w http.ResponseWriter, r *http.Request,
 		d *control.Controller, c *control.Conversation,
 	) {
-		plan, err := d.PlanUndo(c)
+		plan, err := d.PlanUndo(r.Context(), c)
 		if err != nil {
 			controlFault(w, http.StatusConflict, err)
 			return
 		}
-		controlAnswer(w, plan)
+		answer(w, http.StatusOK, plan)
 	}))
 	own.HandleFunc("POST /condense/live/{id}/{action}", p.ofUser("directed by its user only", p.serveAction))
 }
@@ -248,7 +233,7 @@ func (p *Pages) serveAction(w http.ResponseWriter, r *http.Request, d *control.C
 		controlFault(w, http.StatusConflict, err)
 		return
 	}
-	controlAnswer(w, c)
+	answer(w, http.StatusOK, c)
 }
 
 // knowing says how a user is known.
@@ -310,23 +295,19 @@ func (p *Pages) found(f func(http.ResponseWriter, *http.Request, *control.Contro
 	}
 }
 
-func controlAnswer(w http.ResponseWriter, v any) {
+// answer answers with a value as JSON.
+func answer(w http.ResponseWriter, status int, v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil { // cannot happen: it holds texts and numbers only
 		text = []byte("{}")
 	}
+	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	payload.WriteJSON(w, append(text, '\n'))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
 }
 
 func controlFault(w http.ResponseWriter, status int, err error) {
-	text, bad := json.Marshal(map[string]string{"error": err.Error()})
-	if bad != nil {
-		text = []byte("{}")
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(cmp.Or(status, http.StatusInternalServerError))
-	_, _ = w.Write(append(text, '\n'))
+	answer(w, status, map[string]string{"error": err.Error()})
 }

@@ -171,7 +171,7 @@ func (h *Histories) Open(owner string, body []byte, frame bool) (r *Request, kno
 		return nil, false
 	}
 	r.Whole, r.own = body, wire.Input(body)
-	if elsewhere(body, r.own) || r.before == nil && !frame && answered(parsed) {
+	if elsewhere(body, r.own) || r.before == nil && !frame && parsed.Answered() {
 		return nil, false
 	}
 	if r.before != nil {
@@ -198,10 +198,6 @@ func elsewhere(body []byte, items [][]byte) bool {
 		}
 	}
 	return slices.ContainsFunc(items, func(item []byte) bool { return rawjson.Text(rawjson.Field(item, "type")) == "item_reference" })
-}
-
-func answered(r *wire.Request) bool {
-	return slices.ContainsFunc(r.Messages, func(m wire.Message) bool { return m.Role == "assistant" })
 }
 
 // trimmed returns body without the space around it, cut to its length.
@@ -379,11 +375,7 @@ func (a *Answer) end(response []byte) {
 	if len(a.items) > 0 {
 		return
 	}
-	for item := range rawjson.Elements(rawjson.Field(response, "output")) {
-		if item = asInput(item); item != nil {
-			a.items = append(a.items, item)
-		}
-	}
+	a.items = AsInput(slices.Collect(rawjson.Elements(rawjson.Field(response, "output"))))
 }
 
 // Complete reports whether the last event of a stream was written: nothing can follow it but the client's next request.

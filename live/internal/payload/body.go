@@ -78,7 +78,7 @@ func Read(r *http.Request, usual, most int64, h *Hold, enter func(size int64) (l
 	if _, ok := r.Body.(*passing); ok {
 		raw, err = Bytes(r)
 	} else {
-		raw, err = readUpTo(&moving{r.Body, h}, most, r.ContentLength, grow)
+		raw, err = readUpTo(noted(r.Body, h), most, r.ContentLength, grow)
 	}
 	h.arrived(true)
 	leave, b = func() {}, &Body{Raw: raw, Hold: h}
@@ -116,18 +116,13 @@ func Read(r *http.Request, usual, most int64, h *Hold, enter func(size int64) (l
 	return b, enter(size), err
 }
 
-// A moving body notes what has come.
-type moving struct {
-	io.Reader
-	hold *Hold
-}
-
-func (m *moving) Read(p []byte) (int, error) {
-	n, err := m.Reader.Read(p)
-	if n > 0 {
-		m.hold.arrived(false)
-	}
-	return n, err
+// noted returns body so that h knows when something of it has come.
+func noted(body io.ReadCloser, h *Hold) io.Reader {
+	return Tap(body, func(read []byte, _ error) {
+		if len(read) > 0 {
+			h.arrived(false)
+		}
+	})
 }
 
 // Fill gives r the whole body as received. from is the client's body, for the unread rest and for Close.
@@ -199,9 +194,9 @@ func ReadUpTo(r io.Reader, limit, size int64) ([]byte, error) {
 }
 
 // ReadHeld is ReadUpTo for bytes that h counts, as [Hold.Grow] does.
-func ReadHeld(r io.Reader, limit int64, h *Hold, grow func(n int64) error) ([]byte, error) {
+func ReadHeld(r io.ReadCloser, limit int64, h *Hold, grow func(n int64) error) ([]byte, error) {
 	defer h.arrived(true)
-	return readUpTo(&moving{r, h}, limit, -1, grow)
+	return readUpTo(noted(r, h), limit, -1, grow)
 }
 
 func readUpTo(r io.Reader, limit, size int64, grow func(n int64) error) ([]byte, error) {

@@ -145,19 +145,11 @@ func (u *Upstream) askOllama(ctx context.Context, model string) (tokens int, usu
 	for lines := bufio.NewScanner(strings.NewReader(shown.Parameters)); lines.Scan(); {
 		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "num_ctx" {
 			if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
-				return least(n, trained), false
+				return min(n, cmp.Or(trained, n)), false
 			}
 		}
 	}
-	return least(usualContext, trained), true
-}
-
-// least returns the smaller of n and known, or n if known is 0.
-func least(n, known int) int {
-	if known > 0 {
-		return min(n, known)
-	}
-	return n
+	return min(usualContext, cmp.Or(trained, usualContext)), true
 }
 
 // asks sends a request to an upstream's server and decodes the JSON answer into to. If there is no valid answer, to may

@@ -105,7 +105,7 @@ func (l *liveFlags) with(cmd *cobra.Command, f func(controller) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(near{d}), d.Close())
+	return errors.Join(f(d), d.Close())
 }
 
 // where returns the flags with which a command that is pasted into a shell finds the same conversations, with a space
@@ -149,16 +149,16 @@ func (l *liveFlags) far(cmd *cobra.Command, f func(controller) error) error {
 
 // chosenOne returns the conversation that the user means.
 func (l *liveFlags) chosenOne(cmd *cobra.Command, d controller, args []string) (*control.Conversation, error) {
+	since := time.Now().Add(-recent)
 	if len(args) > 0 {
-		all, err := d.Conversations(cmd.Context(), time.Time{})
-		if err != nil {
-			return nil, err
-		}
-		return control.Find(all, args[0])
+		since = time.Time{}
 	}
-	all, err := d.Conversations(cmd.Context(), time.Now().Add(-recent))
+	all, err := d.Conversations(cmd.Context(), since)
 	if err != nil {
 		return nil, err
+	}
+	if len(args) > 0 {
+		return control.Find(all, args[0])
 	}
 	all = slices.DeleteFunc(all, func(c *control.Conversation) bool { return c.SubAgent != "" })
 	switch len(all) {

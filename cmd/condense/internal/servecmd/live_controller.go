@@ -19,16 +19,8 @@ import (
 type controller interface { //nolint:interfacebloat // all that the commands do
 	Conversations(ctx context.Context, since time.Time) ([]*control.Conversation, error)
 	Do(ctx context.Context, c *control.Conversation, action string, a *control.Ask) error
-	Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error)
+	PlanUndo(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error)
 	Show(ctx context.Context, c *control.Conversation, began string) (*control.View, error)
-}
-
-// near is the controller of a store.
-type near struct{ *control.Controller }
-
-// Plan returns the consequences of an undo.
-func (n near) Plan(_ context.Context, c *control.Conversation) (*control.UndoPlan, error) {
-	return n.PlanUndo(c)
 }
 
 // A remote is the controller of the gateway at an admin address.
@@ -51,8 +43,8 @@ func (d *remote) Do(ctx context.Context, c *control.Conversation, action string,
 	return d.ask(ctx, http.MethodPost, "/condense/live/"+c.ID+"/"+action, a, c)
 }
 
-// Plan is [control.Controller.PlanUndo].
-func (d *remote) Plan(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error) {
+// PlanUndo is [control.Controller.PlanUndo].
+func (d *remote) PlanUndo(ctx context.Context, c *control.Conversation) (*control.UndoPlan, error) {
 	p := &control.UndoPlan{}
 	return p, d.ask(ctx, http.MethodGet, "/condense/live/"+c.ID+"/undo", nil, p)
 }

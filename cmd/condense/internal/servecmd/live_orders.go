@@ -26,12 +26,8 @@ func (l *liveFlags) nowCommand() *cobra.Command {
 			if err := setTarget(cmd, target, &ask); err != nil {
 				return err
 			}
-			return l.with(cmd, func(d controller) error {
+			return l.withOne(cmd, args, func(d controller, c *control.Conversation) error {
 				if err := l.knows(cmd, &ask); err != nil {
-					return err
-				}
-				c, err := l.chosenOne(cmd, d, args)
-				if err != nil {
 					return err
 				}
 				return l.done(cmd, d, c, session.OrderNow, &ask)
@@ -90,7 +86,7 @@ func (l *liveFlags) undoCommand() *cobra.Command {
 		Use: "undo [ID]", Short: "Take the last condensation of a conversation back", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.withOne(cmd, args, func(d controller, c *control.Conversation) error {
-				p, err := d.Plan(cmd.Context(), c)
+				p, err := d.PlanUndo(cmd.Context(), c)
 				if err != nil {
 					return fmt.Errorf("%s: %w", c.Short(), err)
 				}
