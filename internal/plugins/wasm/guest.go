@@ -140,8 +140,12 @@ func (g *guest) Condense(ctx context.Context, c *wire.GuestCall) ([]byte, error)
 		return nil, asStatus(&fault{codes.FailedPrecondition, "not configured yet"})
 	}
 	if i == nil {
+		var problems []wire.Problem
 		var err error
-		if i, _, err = g.ready(ctx, s); err != nil {
+		if i, problems, err = g.ready(ctx, s); err == nil && len(problems) > 0 {
+			err = bug("it refuses settings that it has accepted: %s: %s", problems[0].Key, problems[0].Message)
+		}
+		if err != nil {
 			return nil, asStatus(err)
 		}
 	}
