@@ -1,8 +1,6 @@
 package wasm
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"strings"
@@ -19,17 +17,17 @@ func TestRefusesLater(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := sha256.Sum256(data)
-		g, err := load(t.Context(), hex.EncodeToString(sum[:]), file, "", io.Discard)
+		m, err := compile(t.Context(), data, "")
 		if err != nil {
 			t.Fatal(err)
 		}
+		g := &guest{module: m, out: io.Discard}
 		g.settings = &settings{values: byhand.AppendBytes(nil, 3, byhand.AppendStrings(nil, "recent", "-1"))}
 		_, err = g.Condense(t.Context(), &wire.GuestCall{})
 		if err == nil || !strings.Contains(err.Error(), "it refuses settings that it has accepted: recent: ") {
 			t.Errorf("%s: got %v", file, err)
 		}
-		if err := g.module.runtime.Close(t.Context()); err != nil {
+		if err := m.runtime.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
