@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/caller"
@@ -143,7 +144,8 @@ func (g *guest) Condense(ctx context.Context, c *wire.GuestCall) ([]byte, error)
 		var problems []wire.Problem
 		var err error
 		if i, problems, err = g.ready(ctx, s); err == nil && len(problems) > 0 {
-			err = bug("it refuses settings that it has accepted: %s: %s", problems[0].Key, problems[0].Message)
+			refusal := &caller.SettingsError{Problems: problems}
+			err = bug("it refuses settings that it has accepted: %s", plain.First(refusal.Error(), maxLine))
 		}
 		if err != nil {
 			return nil, asStatus(err)
