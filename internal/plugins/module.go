@@ -12,6 +12,7 @@ import (
 
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/internal/plugins/supervise"
+	"github.com/condensehq/condense/internal/wire"
 )
 
 // ModuleCommand is the first argument of a process that runs a module. Programs of other versions have it, too: it stays.
@@ -22,6 +23,18 @@ var moduleProgram atomic.Pointer[string]
 
 // RunModulesBy makes the program in a file, an absolute path, run modules of WebAssembly when it is started with [ModuleCommand].
 func RunModulesBy(program string) { moduleProgram.Store(&program) }
+
+// started are the arguments of this process, whatever main makes of os.Args.
+var started = slices.Clone(os.Args)
+
+// ModuleArgs returns the arguments behind [ModuleCommand] if a host started this process to run a module, and else nil.
+func ModuleArgs() []string {
+	h := wire.Handshake
+	if len(started) < 5 || started[1] != ModuleCommand || os.Getenv(h.MagicCookieKey) != h.MagicCookieValue {
+		return nil
+	}
+	return started[2:]
+}
 
 // startModule is how long a module may take until it is ready: the first time it is compiled, which on a busy machine takes many
 // times its two seconds.
@@ -38,7 +51,7 @@ func base(p config.Provider) supervise.Spec {
 	if program := moduleProgram.Load(); program != nil {
 		s.Interpreter[0] = *program
 	}
-	if dir, err := os.UserCacheDir(); err == nil {
+	if dir, err := os.UserCacheDir(); err == nil && filepath.IsAbs(dir) { // the module runs in its folder, which its author fills
 		s.Args[0] = filepath.Join(dir, "condense", "wasm")
 	}
 	return s
@@ -49,6 +62,9 @@ func open(s supervise.Spec, opts *supervise.Options) (*supervise.Process, error)
 	if len(s.Interpreter) > 0 && s.Interpreter[0] == "" {
 		return nil, fmt.Errorf("plugin %s: %s is a module of WebAssembly, and this program runs none: call Init of "+
 			"plugin-sdk/host/wasm first in main, or host.ModulesBy with an installed condense", s.Name, s.Path)
+	}
+	if len(s.Interpreter) > 0 && ModuleArgs() != nil { // it would start another, and that one the next
+		return nil, fmt.Errorf("plugin %s: this process was started to run a module: call Init of plugin-sdk/host/wasm first in main", s.Name)
 	}
 	return supervise.Open(s, opts)
 }

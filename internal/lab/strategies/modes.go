@@ -120,10 +120,10 @@ func (f *fragment) name(p *config.Provider, mode string) string {
 	return name
 }
 
-var plainName = plain.Pattern(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+var plainName = plain.Pattern(`^\.?[A-Za-z][A-Za-z0-9_./-]*$`)
 
 // yamlWords must be quoted in YAML.
-var yamlWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+var yamlWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", ".nan"}
 
 // YAMLName returns s as a key or a value of YAML.
 func YAMLName(s string) string {

@@ -215,6 +215,9 @@ func (s *Spec) validateProgram(fault func(format string, args ...any)) {
 	if len(s.Interpreter) > 0 && (s.Tree != "" || len(s.Env) > 0) {
 		fault("%s is data, which has neither a folder nor an environment: remove folder and env", s.Path)
 	}
+	if len(s.Interpreter) > 0 && !filepath.IsAbs(s.Interpreter[0]) {
+		fault("the program that runs %s: %q is not absolute, and would be looked up in the folder of the plugin", s.Path, s.Interpreter[0])
+	}
 	switch {
 	case s.Path == "":
 		fault("path: missing")

@@ -83,6 +83,7 @@ func TestOpen(t *testing.T) {
 		{"not executable", supervise.Spec{Path: write("data", 0o644), SHA256: sum}, `data is not executable \(mode -rw-r--r--\): try chmod \+x`, fs.ErrPermission},
 		{"folder", supervise.Spec{Path: dir, SHA256: sum}, "is a folder, not a program", nil},
 		{"device", supervise.Spec{Path: os.DevNull, SHA256: sum}, "/dev/null is not a file", nil},
+		{"by a relative program", supervise.Spec{Path: program, SHA256: sum, Interpreter: []string{"bin/condense"}}, `"bin/condense" is not absolute`, nil},
 		{"relative", supervise.Spec{Path: "program", SHA256: sum}, `path: "program" is not absolute; a plugin is never looked up`, nil},
 		{"no path", supervise.Spec{SHA256: sum}, "path: missing", nil},
 		{"not pinned", supervise.Spec{Path: program}, "sha256: missing; pin the plugin", nil},

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/wire"
 	"github.com/condensehq/condense/internal/wire/byhand"
 	"github.com/condensehq/condense/internal/wire/caller"
@@ -140,8 +141,13 @@ func (g *guest) Condense(ctx context.Context, c *wire.GuestCall) ([]byte, error)
 		return nil, asStatus(&fault{codes.FailedPrecondition, "not configured yet"})
 	}
 	if i == nil {
+		var problems []wire.Problem
 		var err error
-		if i, _, err = g.ready(ctx, s); err != nil {
+		if i, problems, err = g.ready(ctx, s); err == nil && len(problems) > 0 {
+			refusal := &caller.SettingsError{Problems: problems}
+			err = bug("it refuses settings that it has accepted: %s", plain.First(refusal.Error(), maxLine))
+		}
+		if err != nil {
 			return nil, asStatus(err)
 		}
 	}

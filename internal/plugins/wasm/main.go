@@ -17,15 +17,9 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 
-	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/supervise"
 	"github.com/condensehq/condense/internal/wire"
 )
-
-// IsChild reports whether a host started this process, with these arguments, to run a module.
-func IsChild(args []string) bool {
-	return len(args) > 4 && args[1] == plugins.ModuleCommand && os.Getenv(wire.Handshake.MagicCookieKey) == wire.Handshake.MagicCookieValue
-}
 
 // Run serves the module in the file args[1] to the host that started this process, and returns the exit code. Args[0] is the
 // SHA-256 of the file, and args[2] a folder for compiled modules, or empty; the others are for whoever looks at the list of processes.

@@ -11,22 +11,18 @@ package wasm
 import (
 	"cmp"
 	"os"
-	"slices"
 
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/plugins/wasm"
 )
 
-// started are the arguments of this process, whatever main makes of os.Args: a child that did not know itself would start another.
-var started = slices.Clone(os.Args)
-
 // Init makes this program run modules. Each runs in a process of its own: this program, started again with other arguments and a small
 // environment. There Init does not return. So it is the first call of main, or in a test of TestMain: the module's process does, too,
 // whatever is done before it.
 func Init() {
-	if wasm.IsChild(started) {
-		os.Exit(wasm.Run(started[2:])) //nolint:forbidigo // this process exists for the module only
+	if args := plugins.ModuleArgs(); args != nil {
+		os.Exit(wasm.Run(args)) //nolint:forbidigo // this process exists for the module only
 	}
-	exe, _ := os.Executable() // a relative name does not start, and the error names it
-	plugins.RunModulesBy(cmp.Or(exe, started[0]))
+	exe, _ := os.Executable() // a relative name is refused, and the error names it
+	plugins.RunModulesBy(cmp.Or(exe, os.Args[0]))
 }

@@ -46,7 +46,7 @@ func TestEmbedded(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", built, "./testdata/embed").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	for _, name := range []string{"late", "never", "by"} {
+	for _, name := range []string{"late", "never", "by", "again"} {
 		if err := os.Link(built, program(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -84,6 +84,8 @@ func TestEmbedded(t *testing.T) {
 		{"by", []string{module, sum, built}, `^tidy applied`, 2},
 		{"by", []string{module, sum, program("never")}, `^tidy failed .*embed: \\?"plugin-wasm\\?" is no file.*` + hint, 2},
 		{"by", []string{module, sum, built + "-not"}, `^tidy failed .*the program that runs it: .*does not exist`, 1},
+		{"by", []string{module, sum, filepath.Base(built)}, `the program that runs .*: \\?"early(\.exe)?\\?" is not absolute`, 1},
+		{"again", []string{module, sum}, `^tidy failed .*this process was started to run a module: call Init`, 2},
 		{"early", []string{module, other}, `^tidy failed .*is not the plugin that was pinned`, 1},
 		{"early", []string{broken, sumOf(broken)}, `^tidy failed .*it cannot run: it is not a valid module of WebAssembly: [a-z ]+\n`, 2},
 		{"never", []string{module, sum}, `this program runs none: call Init of plugin-sdk/host/wasm first in main`, 1},

@@ -289,6 +289,9 @@ func parseManifest(text string) (*Manifest, error) {
 	for i := range m.Env {
 		m.Env[i] = shown(m.Env[i], 80)
 	}
+	for i := range m.Settings {
+		m.Settings[i].Name = shown(m.Settings[i].Name, 80)
+	}
 	return &m, nil
 }
 

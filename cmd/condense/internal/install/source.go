@@ -168,16 +168,16 @@ func request(ctx context.Context, client *http.Client, address string) (*http.Re
 // get opens a file of a release and returns its size; -1 if it is unknown. One that does not exist is [fs.ErrNotExist].
 func (in *Installer) get(ctx context.Context, src Source, name string) (io.ReadCloser, int64, error) {
 	if src.base == nil {
-		f, err := os.OpenInRoot(src.dir, name)
-		if err != nil {
-			return nil, 0, err
-		}
-		info, err := f.Stat()
-		if err == nil && !info.Mode().IsRegular() {
+		info, err := os.Stat(filepath.Join(src.dir, name))
+		if err == nil && !info.Mode().IsRegular() { // to open a pipe would block
 			err = fmt.Errorf("%s is not a file", name)
 		}
 		if err != nil {
-			return nil, 0, errors.Join(err, f.Close())
+			return nil, 0, err
+		}
+		f, err := os.OpenInRoot(src.dir, name)
+		if err != nil {
+			return nil, 0, err
 		}
 		return f, info.Size(), nil
 	}

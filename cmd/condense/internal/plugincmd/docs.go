@@ -17,6 +17,8 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/lab/judge"
+	"github.com/condensehq/condense/internal/lab/strategies"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/suggest"
 	"github.com/condensehq/condense/registry"
@@ -95,12 +97,20 @@ func releaseCard(cmd *cobra.Command, a *cli.App, release, source string) (_ []by
 	m := cmp.Or(s.About, &install.Manifest{})
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s\n\n%s\n\n```sh\ncondense plugin install %s --sha256 %s\n```\n\nIn `condense.yaml`, then `condense trust`:\n\n",
-		s.Name, m.Version, strings.TrimSpace(m.Doc), cmp.Or(source, s.Source.String()), s.Release)
-	fmt.Fprintf(&b, "```yaml\nproviders:\n  %s\nchain: [%s, smart]\n```\n\n| | |\n|---|---|\n", i.declared(s), s.Name)
+		s.Name, literally(m.Version), literally(m.Doc), cli.Quote(cmp.Or(source, s.Source.String())), s.Release)
+	fmt.Fprintf(&b, "```yaml\nproviders:\n  %s\nchain: [%s, smart]\n```\n\n| | |\n|---|---|\n",
+		i.declared(s), strategies.YAMLName(s.Name))
 	for _, f := range append(about, [2]string{"files", strings.Join(s.Files(), ", ")}) {
-		fmt.Fprintf(&b, "| %s | %s |\n", f[0], judge.Cell(f[1]))
+		fmt.Fprintf(&b, "| %s | %s |\n", f[0], literally(f[1]))
 	}
 	return []byte(b.String()), nil
+}
+
+var markup = plain.Pattern("[\\\\`*\\[\\]<>#|~&]")
+
+// literally returns a text of a release as a line of Markdown that shows it as it is: it must not hide or imitate the lines to paste.
+func literally(s string) string {
+	return strings.TrimSpace(markup().ReplaceAllString(plain.Line(s), `\$0`))
 }
 
 // described returns the description of the plugin that an argument means: an approved one of the configuration, or a program. Of a

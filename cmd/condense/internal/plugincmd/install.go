@@ -18,6 +18,7 @@ import (
 	"github.com/condensehq/condense/cmd/condense/internal/install"
 	"github.com/condensehq/condense/cmd/condense/internal/term"
 	"github.com/condensehq/condense/config"
+	"github.com/condensehq/condense/internal/lab/strategies"
 	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/plugins"
 	"github.com/condensehq/condense/internal/size"
@@ -260,9 +261,9 @@ to use it, write this into condense.yaml, name it in a chain, and run 'condense 
 func (i *installation) declared(s *install.Staged) string {
 	program, folder := s.Program()
 	if folder != "" {
-		folder = ", folder: " + within(i.in.Dir, folder)
+		folder = ", folder: " + strategies.YAMLName(within(i.in.Dir, folder))
 	}
-	return fmt.Sprintf("%s: {plugin: %s%s}", s.Name, within(i.in.Dir, program), folder)
+	return fmt.Sprintf("%s: {plugin: %s%s}", strategies.YAMLName(s.Name), strategies.YAMLName(within(i.in.Dir, program)), folder)
 }
 
 func pluginUpdateCommand(a *cli.App) *cobra.Command {

@@ -29,6 +29,12 @@ func main() {
 		os.Args = os.Args[:1] // Init does not need them
 		wasm.Init()
 	}
+	if name == "again" { // it takes whatever it is started with for its work
+		if len(args) > 4 {
+			args = []string{exe, args[3], args[2]}
+		}
+		args = append(args, exe)
+	}
 	if !filepath.IsAbs(args[1]) {
 		fmt.Fprintf(os.Stderr, "embed: %q is no file\n", args[1])
 		os.Exit(2)
@@ -36,7 +42,7 @@ func main() {
 	switch name {
 	case "late":
 		wasm.Init()
-	case "by":
+	case "by", "again":
 		host.ModulesBy(args[3])
 	}
 	v := config.Values{
