@@ -27,7 +27,7 @@ func request(agent string, e *event) []core.Part {
 }
 
 // typed returns what the user typed in a message that answers no call. Words after a block of the agent's program do not count if a block
-// ends in them or follows: what the program shows, as the output of a command, can have the end of its own block.
+// ends in them or follows: a shown output can have the end of its own block.
 func typed(parts []dialog.Part) (texts []core.Part) {
 	for i := range parts {
 		all := parts[i].Passages
