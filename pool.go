@@ -189,7 +189,7 @@ func (o *opened) env(h *Host) PluginEnv {
 			if err != nil {
 				return nil, err
 			}
-			return &guarded{g, false}, nil
+			return &guarded{g, g == extractive.New()}, nil
 		},
 		Models: func(req *core.Request) iter.Seq2[string, model.Info] {
 			m := o.models.Load()

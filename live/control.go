@@ -183,6 +183,9 @@ func (p *plan) obey(ctx context.Context, j *job.Job, o *session.Order) (*job.Pre
 	if !errors.Is(err, job.ErrAsks) {
 		return made, errors.Join(err, leave())
 	}
+	if p.req.lease.Busy() { // or each request in the meantime would count
+		return nil, errors.Join(job.ErrAsks, leave())
+	}
 	if err := j.Turn.MayAsk(); err != nil {
 		return nil, errors.Join(err, leave())
 	}

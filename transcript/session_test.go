@@ -48,7 +48,8 @@ func TestSessionsSayWhatTheAgentSends(t *testing.T) {
 	}{
 		"opencode": {
 			all: []core.Message{
-				one(core.RoleUser, core.Text("The total of an order is wrong. See @order.go"), core.Text("<content>\n1: func total()\n</content>"), image),
+				one(core.RoleUser, core.Text("The total of an order is wrong. See @order.go")),
+				{Role: core.RoleUser, Program: true, Parts: []core.Part{core.Text("<content>\n1: func total()\n</content>"), image}},
 				one(
 					core.RoleAssistant, core.Reasoning{Text: "**Rounding**"}, core.Text("Let me look."),
 					core.ToolCall{ID: "call_1", Name: "bash", Args: `{"command": "go test ./..."}`},

@@ -436,7 +436,9 @@ func (s *database) remove(ctx context.Context, doing, statement string, args ...
 func (s *database) Close() error {
 	var err error
 	if s.held != nil {
-		err = s.held.Close()
+		if err = s.held.Close(); errors.Is(err, sql.ErrConnDone) { // it was closed before
+			err = nil
+		}
 	}
 	if err = errors.Join(err, s.db.Close()); err != nil {
 		return fmt.Errorf("store %s: close: %w", s.name, err)

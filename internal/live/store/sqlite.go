@@ -30,8 +30,10 @@ func SQLite(ctx context.Context, path string) (Store, error) {
 
 // Memory opens an empty store that ends with the process.
 func Memory(ctx context.Context) (Store, error) {
-	// The database lives as long as it has a connection, and the pool may close one whose statement was cancelled.
-	db, err := sql.Open("sqlite", "file:/"+rand.Text()+"?"+url.Values{"vfs": {"memdb"}, "_txlock": {"immediate"}}.Encode())
+	// The database lives as long as it has a connection, and the pool may close one whose statement was cancelled. In SQLite's memdb it
+	// would be full at 1 GiB.
+	options := url.Values{"mode": {"memory"}, "cache": {"shared"}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", "file:/"+rand.Text()+"?"+options.Encode())
 	if err != nil {
 		return nil, err
 	}

@@ -140,6 +140,8 @@ func (l *modelUse) reserve(input, output int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case l.call.estimate: // nothing would count its requests
+		return 0, fmt.Errorf("an estimate may not ask a model: %w", core.ErrUnavailable)
 	case l.asked >= limits.ModelCalls:
 		return 0, fmt.Errorf("%w: more than %d requests to language models in one call: limits.model_calls of the provider", errQuota, limits.ModelCalls)
 	case input > l.input:

@@ -144,12 +144,23 @@ func (r *opencodeRecord) says() bool {
 
 func (r *opencodeRecord) user(parts []byte) *syntax.Error {
 	var said []core.Part
+	var program bool // it wrote what is in said
+	step := func() {
+		if len(said) > 0 {
+			r.messages = append(r.messages, core.Message{Role: core.RoleUser, Program: program, Parts: said})
+		}
+		said = nil
+	}
 	for raw := range rawjson.Elements(parts) {
 		switch rawjson.Text(rawjson.Field(raw, "type")) {
 		case "":
 			return syntax.MissingIn(parts, raw, "part", "type", "a string")
 		case "text":
 			if s := rawjson.Text(rawjson.Field(raw, "text")); s != "" && !rawjson.IsTrue(rawjson.Field(raw, "ignored")) {
+				if by := rawjson.IsTrue(rawjson.Field(raw, "synthetic")); by != program { // a file's content, or a reminder
+					step()
+					program = by
+				}
 				said = append(said, core.Text(s))
 			}
 		case "file":
@@ -163,9 +174,7 @@ func (r *opencodeRecord) user(parts []byte) *syntax.Error {
 			said = append(said, core.Text("The following tool was executed by the user"))
 		}
 	}
-	if len(said) > 0 {
-		r.messages = []core.Message{{Role: core.RoleUser, Parts: said}}
-	}
+	step()
 	return nil
 }
 

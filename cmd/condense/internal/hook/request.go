@@ -2,6 +2,7 @@ package hook
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/internal/dialog"
@@ -25,14 +26,20 @@ func request(agent string, e *event) []core.Part {
 	return nil
 }
 
-// typed returns what the user typed in a message that answers no call.
+// typed returns what the user typed in a message that answers no call. Words after a block of the agent's program do not count if a block
+// ends in them or follows: a shown output can have the end of its own block.
 func typed(parts []dialog.Part) (texts []core.Part) {
 	for i := range parts {
-		for _, p := range parts[i].Passages {
-			if p.Kind == dialog.KindToolResult {
+		all := parts[i].Passages
+		block := func(p dialog.Passage) bool {
+			return p.Kind != dialog.KindUser && strings.HasPrefix(strings.TrimSpace(p.Text), "<")
+		}
+		for k, p := range all {
+			within := slices.ContainsFunc(all[:k], block) && (strings.Contains(dialog.Unwrap(p.Text), "</") || slices.ContainsFunc(all[k:], block))
+			switch {
+			case p.Kind == dialog.KindToolResult:
 				return nil
-			}
-			if p.Kind == dialog.KindUser {
+			case p.Kind == dialog.KindUser && !within:
 				texts = append(texts, core.Text(p.Text))
 			}
 		}
