@@ -366,3 +366,39 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("one that cannot: %v", err)
 	}
 }
+
+// askingEstimate is a provider whose estimate asks a language model.
+type askingEstimate struct {
+	core.ProviderFunc
+	env registry.Env
+}
+
+func (a askingEstimate) EstimateCost(ctx context.Context, _ *core.Request) (core.Usage, error) {
+	m, err := a.env.Model("")
+	if err == nil {
+		_, err = m.Generate(ctx, &model.Prompt{Messages: []core.Message{coretest.User(core.Text("How much?"))}})
+	}
+	return core.Usage{}, err
+}
+
+// An estimate asks no language model: its requests would count against no limit.
+func TestEstimateAsksNoModel(t *testing.T) {
+	type none struct{}
+	c := serve(t, registry.Define("test", "A test.", func() none { return none{} },
+		func(_ context.Context, _ none, env registry.Env) (core.CondensationProvider, error) {
+			return askingEstimate{nil, env}, nil
+		}), &caller.Options{Model: func(*core.Request, string) (model.Generator, error) { return asked{t}, nil }})
+	if _, err := c.EstimateCost(t.Context(), coretest.HalfRequest(chat(6))); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// asked is a model that must not be asked.
+type asked struct{ t *testing.T }
+
+func (asked) Info() model.Info { return model.Info{Name: "asked", Window: 100_000} }
+
+func (a asked) Generate(context.Context, *model.Prompt) (*model.Answer, error) {
+	a.t.Error("the model was asked")
+	return &model.Answer{Text: "a"}, nil
+}
