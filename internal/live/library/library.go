@@ -229,8 +229,8 @@ func Conversation(api wire.API, messages [][]byte) (*recall.Conversation, error)
 func Places(api wire.API, messages [][]byte) []int {
 	places, n := make([]int, len(messages)), 0
 	for i, raw := range messages {
-		if plain := wire.Of(api).Plain; plain != nil {
-			if _, ok := plain(raw); !ok {
+		if d := wire.Of(api); d.Unnumbered {
+			if _, ok := d.Plain(raw); !ok {
 				continue
 			}
 		}

@@ -33,6 +33,7 @@ type Dialect struct {
 	Arrays      bool // a stream can be a JSON array
 	Announces   bool // the error that a prompt is too long comes in a stream that has begun
 	PromptFirst bool // a stream reports the usage of the prompt at its beginning
+	Unnumbered  bool // messages without a plain form have no number: agents send them to some models only
 
 	// Refuse returns the body of an answer with a status and a message in the shape of the vendor's errors, and ErrorType what its
 	// header x-amzn-errortype says.

@@ -11,13 +11,13 @@ import (
 var lacks = map[API]string{
 	Messages: "Extra Joins Seals Stores Chains Sockets Arrays Announces ErrorType loose byMember marginal choices looseEnd noEnd " +
 		"divide said forgets",
-	Chat: "Extra Apart Joins Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst ErrorType Plain loose byMember " +
+	Chat: "Extra Apart Joins Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst Unnumbered ErrorType Plain loose byMember " +
 		"plainIDs fullTexts marginal mark turn answers noEnd frames encoded pinging steps forgets",
-	Responses: "Extra Joins Texts Signs Arrays PromptFirst ErrorType byMember plainIDs fullTexts mark choices turn answers " +
+	Responses: "Extra Joins Texts Signs Arrays PromptFirst Unnumbered ErrorType byMember plainIDs fullTexts mark choices turn answers " +
 		"looseEnd noEnd frames encoded pinging divide said done steps",
-	Gemini: "Extra Joins Texts Signs Seals Stores Chains Sockets Announces PromptFirst ErrorType Plain loose byMember plainIDs " +
+	Gemini: "Extra Joins Texts Signs Seals Stores Chains Sockets Announces PromptFirst Unnumbered ErrorType Plain loose byMember plainIDs " +
 		"fullTexts mark answers frames encoded ping pinging content said stops done steps",
-	Converse: "Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst Plain loose marginal choices looseEnd noEnd " +
+	Converse: "Texts Signs Seals Stores Chains Sockets Arrays Announces PromptFirst Unnumbered Plain loose marginal choices looseEnd noEnd " +
 		"encoded ping pinging divide failed said steps forgets",
 }
 

@@ -12,7 +12,7 @@ var messagesAPI = &Dialect{
 	API: Messages, Vendor: Anthropic, Format: "anthropic",
 	Said:  `{"role":"assistant","content":?}`,
 	Asked: `{"role":"user","content":[{"type":"text","text":?}]}`,
-	Apart: true, Texts: true, Signs: true, PromptFirst: true,
+	Apart: true, Texts: true, Signs: true, PromptFirst: true, Unnumbered: true,
 	Refuse: refuseAnthropic, Plain: plainHash,
 	read: reading{
 		members: map[string]place{"messages": inMessages, "system": inContent, "tools": inTools}, parts: &parts, limits: usualLimits, plainIDs: true, fullTexts: true,
