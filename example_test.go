@@ -16,7 +16,6 @@ import (
 	"github.com/condensehq/condense/config"
 	"github.com/condensehq/condense/core"
 	"github.com/condensehq/condense/model"
-	"github.com/condensehq/condense/plugin-sdk/sdktest"
 	"github.com/condensehq/condense/registry"
 )
 
@@ -213,6 +212,15 @@ func ExampleConversation_Undo() {
 	// 100 messages
 }
 
+// ours stands for a client of the program's own.
+type ours struct{}
+
+func (ours) Info() model.Info { return model.Info{Name: "ours", Window: 200_000, Free: true} }
+
+func (ours) Generate(_ context.Context, p *model.Prompt) (*model.Answer, error) {
+	return &model.Answer{Text: fmt.Sprintf("A conversation of %d messages.", len(p.Messages))}, nil
+}
+
 // A language model of the program is one method, see [model.Generator]. Providers use it
 // under the name in their settings.
 func ExampleOptions_models() {
@@ -221,7 +229,7 @@ func ExampleOptions_models() {
 		Providers: map[string]config.ProviderValues{
 			"summary": {Strategy: "native", Settings: json.RawMessage(`{"model": "ours"}`)},
 		},
-	}, &condense.Options{Models: map[string]model.Generator{"ours": sdktest.Extractive()}})
+	}, &condense.Options{Models: map[string]model.Generator{"ours": ours{}}})
 	defer h.Close()
 	ctx := context.Background()
 	c := talk(150)

@@ -34,23 +34,23 @@ func BenchmarkBareTurn(b *testing.B) {
 // loopback included.
 func BenchmarkTurn(b *testing.B) {
 	for _, tokens := range []int{20_000, 200_000, 1_000_000} {
-		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens, nil) })
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens, 4*tokens) })
 	}
 }
 
 // BenchmarkCondensedTurn is a turn of a conversation that was condensed before, to about half of its size.
 func BenchmarkCondensedTurn(b *testing.B) {
 	for _, tokens := range []int{200_000, 1_000_000} {
-		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens, withWindow(tokens)) })
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) { benchmarkTurn(b, tokens, tokens) })
 	}
 }
 
-// benchmarkTurn measures turns of a conversation of a size. The first one is not measured: an epoch begins with it, if the window is small.
-func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
+// benchmarkTurn measures turns of a conversation of a size. The first one is not measured: an epoch begins with it, if the window is no larger.
+func benchmarkTurn(b *testing.B, tokens, window int) {
 	b.Helper()
 	benchmarkTurns(b, tokens, func(b *testing.B, vendor string) (http.Handler, func()) {
 		b.Helper()
-		h, err := condense.Open(b.Context(), host)
+		h, err := condense.Open(b.Context(), withWindow(window))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func benchmarkTurn(b *testing.B, tokens int, host *condense.Options) {
 		})
 		return g, func() {
 			live.Settle(g)
-			if condensed := g.Stats().EpochCount > 0; condensed != (host != nil) {
+			if condensed := g.Stats().EpochCount > 0; condensed != (window <= tokens) {
 				b.Fatalf("condensed: %t", condensed)
 			}
 		}

@@ -131,12 +131,15 @@ func (a *Agent) Shortened(first []byte) bool {
 	return a.Compacted != nil && bytes.Contains(first[:min(len(first), front)], a.Compacted)
 }
 
-// Basis says with what the money of condensing is compared. The agent may be nil.
-func (a *Agent) Basis() string {
-	if a != nil && a.After > 0 {
-		return "its own compaction"
+// Basis says with what the money of condensing is compared for a model with a window, 0 if not known. The agent may be nil.
+func (a *Agent) Basis(model string, window int) string {
+	if a == nil || a.After == 0 {
+		return "a full window"
 	}
-	return "a full window"
+	if _, own := a.Alone(model, window, 0); !own && window > 0 {
+		return "a full window"
+	}
+	return "its own compaction"
 }
 
 // A system is the beginning of the system prompt of a side call.

@@ -223,7 +223,7 @@ func (c *Conversation) Troubles() (all []string) {
 func (c *Conversation) money() string {
 	const cent = .005
 	agent := agents.Find(c.Agent)
-	switch basis := agent.Basis(); {
+	switch basis := agent.Basis(c.Model, c.Window); {
 	case !c.Priced || math.Abs(c.Saved) < cent:
 		return ""
 	case c.Observed:

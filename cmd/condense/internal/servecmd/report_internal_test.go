@@ -110,6 +110,10 @@ func TestReportNamesOwnCompaction(t *testing.T) {
 		}
 	}
 	var out strings.Builder
+	s.Windows = []live.Window{{Tokens: 20_000}, {Tokens: 80_000}} // in which Claude Code would have no room to begin again
+	if report(&out, s, "", agents.Find("claude")); !strings.Contains(out.String(), "$1.00 instead of $1.50 with a full window\n") {
+		t.Errorf("%s", out.String())
+	}
 	dear := live.Stats{Requests: 1, Cost: 1, Saved: -.25, EpochCount: 3, Epochs: make([]live.Epoch, 3)}
 	if report(&out, dear, "", nil); !strings.Contains(out.String(), "$1.00 instead of $0.75 with a full window: the cache was rewritten 3 times\n") {
 		t.Errorf("%s", out.String())

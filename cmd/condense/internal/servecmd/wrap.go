@@ -285,7 +285,8 @@ func report(w io.Writer, s live.Stats, record string, agent *agents.Agent) {
 	first, saved := "", size.Group(s.Tokens.Net)+" saved"+share(s.Tokens)
 	cost := fmt.Sprintf("%s instead of %s", size.Dollars(s.Cost, 2), size.Dollars(s.Cost+s.Saved, 2))
 	if s.Saved != 0 {
-		cost += " with " + agent.Basis()
+		largest := slices.Max(append(plain.Each(s.Windows, func(w live.Window) int { return w.Tokens }), 0))
+		cost += " with " + agent.Basis("", largest)
 	}
 	if s.Saved < 0 && s.EpochCount > 0 {
 		cost += ": the cache was rewritten " + size.Plural(s.EpochCount, "time")
