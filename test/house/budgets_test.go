@@ -38,12 +38,12 @@ var budgets = []struct {
 	ceiling, goal int
 	measure       func(*house) (n int, worst []string)
 }{
-	{"lines of core and registry with their imports", 3_585, 3_200, closure("core", "registry")},
-	{"lines of plugin-sdk with its imports", 6_350, 5_500, closure("plugin-sdk")},
-	{"lines of the root package with its imports", 44_560, 30_000, closure(".")},
-	{"lines of live with its imports", 70_320, 58_000, closure("live")},
-	{"lines of the program with its imports, without the laboratory", 107_150, 74_000, closure("cmd/condense")},
-	{"lines in all", 130_050, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
+	{"lines of core and registry with their imports", 3_580, 3_200, closure("core", "registry")},
+	{"lines of plugin-sdk with its imports", 6_335, 5_500, closure("plugin-sdk")},
+	{"lines of the root package with its imports", 44_395, 30_000, closure(".")},
+	{"lines of live with its imports", 69_790, 58_000, closure("live")},
+	{"lines of the program with its imports, without the laboratory", 106_600, 74_000, closure("cmd/condense")},
+	{"lines in all", 129_430, 88_000, func(h *house) (int, []string) { return h.lines(slices.Collect(maps.Keys(h.packages))), nil }},
 	{"foreign modules of core and registry", 1, 1, foreign("core", "registry")},
 	{"foreign modules of plugin-sdk", 15, 15, foreign("plugin-sdk")},
 	{"foreign modules of the root package", 10, 6, foreign(".")},
@@ -54,7 +54,7 @@ var budgets = []struct {
 	{"fields of a struct", 31, maxFields, func(h *house) (int, []string) { return most(h.fields, maxFields) }},
 	{fmt.Sprintf("functions above %d lines", maxFunction), 0, 0, func(h *house) (int, []string) { return above(h.functions, maxFunction) }},
 	{fmt.Sprintf("files above %d lines", maxFile), 0, 0, func(h *house) (int, []string) { return above(h.files, maxFile) }},
-	{fmt.Sprintf("lines above %d characters, without tags", maxLine), 731, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
+	{fmt.Sprintf("lines above %d characters, without tags", maxLine), 722, 0, func(h *house) (int, []string) { return sum(h.longLines) }},
 }
 
 // TestBudgets: nothing grows beyond its ceiling.
