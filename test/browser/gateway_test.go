@@ -40,7 +40,7 @@ func TestGateway(t *testing.T) {
 	tb.do(t, chromedp.Navigate(home))
 	until[bool](t, tb, `document.querySelector(".empty") !== null`)
 	client := g.client("shop", "")
-	client.History = append(client.History, say("Fix the checkout. "+hostile))
+	client.History = append(client.History, say("Fix the checkout. Keep its \"cart\". "+hostile))
 	g.play(t, client, func(*control.Conversation) bool { return true })
 	until[bool](t, tb, `document.querySelector(".card") !== null`)
 	tb.do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector(".card .title a").focus(); window.same = true; void 0`))
@@ -105,8 +105,8 @@ func TestGateway(t *testing.T) {
 	if said(t, tb, "It is condensed as ever"); conversation().Paused {
 		t.Error("the button resumes nothing")
 	}
-	tb.do(t, chromedp.Focus(chromedp.CSS(`form.protect input`)), chromedp.KeyEvent(`Fix the "checkout"`+"\r"))
-	if said(t, tb, "It is kept verbatim"); len(conversation().Protections) != 1 || conversation().Protections[0].Text != `Fix the "checkout"` {
+	tb.do(t, chromedp.Focus(chromedp.CSS(`form.protect input`)), chromedp.KeyEvent(`Keep its "cart"`+"\r"))
+	if said(t, tb, "It is kept verbatim"); len(conversation().Protections) != 1 || conversation().Protections[0].Text != `Keep its "cart"` {
 		t.Errorf("protected are %+v", conversation().Protections)
 	}
 	until[bool](t, tb, `document.querySelector(".note.warn li")?.textContent.includes("occurs nowhere") || document.querySelector("#said").textContent !== ""`)
