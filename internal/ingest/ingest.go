@@ -55,7 +55,7 @@ func Open(ctx context.Context, o Options) (*condense.Host, error) {
 	return Smart(ctx, "ingest", settings, o.Tokenizer)
 }
 
-// Smart returns a host with one provider, of the strategy smart, and no lower limit of what it must save. It reads no configuration. An
+// Smart returns a host with one provider, of the strategy smart, which may save as little as it can. It reads no configuration. An
 // empty tokenizer means the default one.
 func Smart(ctx context.Context, name string, settings json.RawMessage, tokenizer string) (*condense.Host, error) {
 	none := 0.0

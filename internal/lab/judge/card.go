@@ -262,7 +262,7 @@ var forging = []string{
 // minOwn is the least share of the saving for which a plugin counts as doing something.
 const minOwn = 0.05
 
-// lossless is the least share of what was needed later that is left by a plugin that loses nothing; the measure has two digits.
+// lossless is the least share of the text needed later that a plugin that loses nothing leaves; the measure has two digits.
 const lossless = 0.995
 
 func (c *Card) verdict(w *Watch) (verdict, why string) {

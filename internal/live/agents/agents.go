@@ -113,10 +113,13 @@ func (a *Agent) Limit(model string, window int) (l Limit) {
 }
 
 // Alone returns how many tokens of a history of so many the agent sends if nobody else condenses: at its limit it begins again with After.
-// It reports false if that is not known.
+// It reports false if that is not known. The agent may be nil.
 func (a *Agent) Alone(model string, window, history int) (tokens int, known bool) {
+	if a == nil || a.After == 0 {
+		return 0, false
+	}
 	limit := a.Limit(model, window).Compacts
-	if a.After == 0 || limit <= a.After {
+	if limit <= a.After {
 		return 0, false
 	}
 	if history > limit {
@@ -131,15 +134,12 @@ func (a *Agent) Shortened(first []byte) bool {
 	return a.Compacted != nil && bytes.Contains(first[:min(len(first), front)], a.Compacted)
 }
 
-// Basis says with what the money of condensing is compared for a model with a window, 0 if not known. The agent may be nil.
+// Basis names the sum that the money of condensing is compared with, for a model with a window, 0 if not known. The agent may be nil.
 func (a *Agent) Basis(model string, window int) string {
-	if a == nil || a.After == 0 {
-		return "a full window"
+	if _, own := a.Alone(model, window, 0); own || window == 0 && a != nil && a.After > 0 {
+		return "its own compaction"
 	}
-	if _, own := a.Alone(model, window, 0); !own && window > 0 {
-		return "a full window"
-	}
-	return "its own compaction"
+	return "a full window"
 }
 
 // A system is the beginning of the system prompt of a side call.

@@ -236,10 +236,8 @@ func (c *Conversation) money() string {
 			text += ": the cache was rewritten " + size.Plural(c.Epochs, "time")
 		}
 		alone := min(c.History, cmp.Or(c.Window, c.History))
-		if agent != nil {
-			if n, own := agent.Alone(c.Model, c.Window, c.History); own {
-				alone = n
-			}
+		if n, own := agent.Alone(c.Model, c.Window, c.History); own {
+			alone = n
 		}
 		if each := float64(alone-c.Size) * c.about.Read; c.Condensed && each > 0 {
 			text += fmt.Sprintf("; it pays after about %s", size.Plural(int(math.Ceil(-c.Saved/each)), "more request"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/condensehq/condense/internal/epoch"
 	"github.com/condensehq/condense/internal/live/wire"
+	"github.com/condensehq/condense/internal/plain"
 	"github.com/condensehq/condense/internal/rawjson"
 )
 
@@ -70,7 +71,7 @@ func prompts(messages []wire.Message) int {
 	return max(0, slices.IndexFunc(messages, func(m wire.Message) bool { return !isPrompt(m.Role) }))
 }
 
-func isPrompt(role string) bool { return role == "system" || role == "developer" }
+func isPrompt(role string) bool { return roleParts[role] == "system" }
 
 // Plain returns the rolling hash of each message by its plain form, that of the one before it if it has none. In an API without one it
 // is [Unprompted], nil if that is Roll.
@@ -127,10 +128,7 @@ func moved(states []*State, best *State, r *wire.Request, rolling []wire.Hash) *
 	s, e := *from, *from.Epoch
 	e.Cut, e.From, e.Whole, e.Bare, e.Over = cut, rolling[cut-1], false, nil, ""
 	if n := prompts(r.Messages); n > 0 {
-		var block [][]byte
-		for i := range n {
-			block = append(block, shape(r.API, r.Messages[i].Raw))
-		}
+		block := plain.Each(r.Messages[:n], func(m wire.Message) []byte { return shape(r.API, m.Raw) })
 		rest := max(0, slices.IndexFunc(e.Block, func(raw []byte) bool { return !isPrompt(rawjson.Text(rawjson.Field(raw, "role"))) }))
 		e.Block, e.Our = append(block, e.Block[rest:]...), 0
 	}

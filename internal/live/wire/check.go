@@ -239,16 +239,22 @@ func newest(raw []byte, begins []string, later map[string]bool) []byte {
 		return was && text != ""
 	}
 	content := rawjson.Field(raw, "content")
+	tunes := isEmptyArray(content) || textAt(raw, "type") == "configuration_update" // of pi: a setting alone, such as the effort
+	if tunes && repeats(string(raw)) {
+		return nil
+	}
+	if tunes || len(begins) == 0 {
+		return raw
+	}
 	fields := 0
 	for range rawjson.Fields(raw) {
 		fields++
 	}
-	const plain = 2                                                                 // role and content
-	tunes := isEmptyArray(content) || textAt(raw, "type") == "configuration_update" // of pi: a setting alone, such as the effort
-	switch {
-	case tunes && repeats(string(raw)), len(begins) > 0 && rawjson.IsString(content) && repeats(textOf(rawjson.Text(content))) && fields == plain:
+	const plain = 2 // role and content
+	if rawjson.IsString(content) && repeats(textOf(rawjson.Text(content))) && fields == plain {
 		return nil
-	case tunes, len(begins) == 0, !rawjson.IsArray(content):
+	}
+	if !rawjson.IsArray(content) {
 		return raw
 	}
 	var kept [][]byte

@@ -234,10 +234,8 @@ type Tool struct {
 // functions returns the list of functions that a body declares. For OpenAI's newest models pi does so in the first item of the history.
 func (d *Dialect) functions(body []byte) []byte {
 	list := d.tool.declared(at(body, d.tool.list...))
-	if input := rawjson.Field(body, "input"); rawjson.IsArray(input) && !rawjson.IsArray(list) {
-		if item := firstOf(input); textAt(item, "type") == "additional_tools" {
-			return rawjson.Field(item, "tools")
-		}
+	if item := firstOf(rawjson.Field(body, "input")); !rawjson.IsArray(list) && textAt(item, "type") == "additional_tools" {
+		return rawjson.Field(item, "tools")
 	}
 	return list
 }

@@ -74,8 +74,8 @@ func read(agent string, e *event, most int64) (all []core.Message, whole bool, e
 	return d.Journal.Messages(), size <= most, nil
 }
 
-// tail returns the last whole lines of a file, of at most so many bytes, without those in which a model speaks as the user to a subagent;
-// and the size of the file.
+// tail returns the last whole lines of a file, of at most so many bytes, and the size of the file. Lines in which a model speaks as the user
+// to a subagent are left out.
 func tail(path string, most int64) (data []byte, size int64, err error) {
 	if path == "" {
 		return nil, 0, errors.New("the event names no transcript")

@@ -217,10 +217,8 @@ func (s *shortener) run(ctx context.Context, text string, limit int) (string, er
 func (s *shortener) through(ctx context.Context, host *condense.Host, text string, noRecall bool) (string, error) {
 	c := condense.NewConversation()
 	messages := append(s.messages(text), core.Message{ID: answerID, Role: core.RoleAssistant, Parts: []core.Part{core.Text(".")}})
-	if host == s.Own || !noRecall { // otherwise nothing is chosen by relevance
-		if asked := s.asked(); len(asked) > 0 {
-			messages = slices.Insert(messages, 0, core.Message{ID: requestID, Role: core.RoleUser, Parts: asked})
-		}
+	if (host == s.Own || !noRecall) && len(s.asked()) > 0 { // otherwise nothing is chosen by relevance
+		messages = slices.Insert(messages, 0, core.Message{ID: requestID, Role: core.RoleUser, Parts: s.asked()})
 	}
 	if err := c.Append(messages...); err != nil {
 		return "", err

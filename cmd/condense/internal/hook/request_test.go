@@ -17,7 +17,7 @@ import (
 	"github.com/condensehq/condense/registry"
 )
 
-// asks returns what a provider of the key ingest is told of the user when an agent passes a result; ok if it is asked at all.
+// asks returns the words of the user that a provider of the key ingest gets when an agent passes a result; ok if it is asked at all.
 func asks(t *testing.T, agent string, event object) (user string, ok bool) {
 	t.Helper()
 	mine := registry.Define("mine", "Listens.", func() struct{} { return struct{}{} }, func(context.Context, struct{}, registry.Env) (core.CondensationProvider, error) {
@@ -59,8 +59,8 @@ func claudeLine(n int, role, content, more string) string {
 		fmt.Sprint("u", n-1), role, role, content, fmt.Sprint("u", n), n, more)
 }
 
-// TestUsersMessage: a provider of new results is told what the user asked last, if the end of the agent's session has it, and never what a
-// tool, another model or the agent's program said.
+// TestUsersMessage: a provider of new results gets the user's last request, if the end of the agent's session has it, and never a text of a
+// tool, another model or the agent's program.
 func TestUsersMessage(t *testing.T) {
 	const ask, later = `"Repair the ledger of day 7."`, `"Now look at the sums."`
 	call := claudeLine(2, "assistant", `[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"x"}}]`, "")

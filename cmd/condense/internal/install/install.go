@@ -42,7 +42,7 @@ type Installer struct {
 	GitHub string
 	// OS and Arch are the platform, as Go names it; empty means this one.
 	OS, Arch string
-	// SHA256 is what the checksum of SHA256SUMS must be, or of a file without a release around it; optional.
+	// SHA256 is the checksum that SHA256SUMS must have, or a file without a release around it; optional.
 	SHA256 string
 	// Version is that of this program, which a manifest may require. One that is no release, or empty, is new enough.
 	Version string
@@ -158,7 +158,7 @@ func (in *Installer) StageLocked(ctx context.Context, name string) (*Staged, err
 	return in.stage(ctx, src, name, maps.Clone(pin.Assets), "")
 }
 
-// stage is Stage with the checksums that count, and that of the file that has them.
+// stage is Stage with the checksums that count, and the checksum of the file that has them.
 func (in *Installer) stage(ctx context.Context, src Source, name string, sums map[string]string, sum string) (_ *Staged, err error) {
 	lock, err := in.Lock()
 	if err != nil {

@@ -107,7 +107,7 @@ func left(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// The checksum of SHA256SUMS pins everything in a release at an address, and that of a file pins one that is alone.
+// The checksum of SHA256SUMS pins every file of a release at an address, and the checksum of a file pins a file that is alone.
 func TestPinnedSource(t *testing.T) {
 	all := release(programs())
 	in, base := serve(t, files(all))

@@ -121,7 +121,10 @@ func (a *Agent) exported(ctx context.Context, id string) (*Session, error) {
 	}
 	s := &Session{Agent: a, ID: id, Path: filepath.Join(temp, id+".json"), temp: temp}
 	if s.Beside, err = a.kept(id); err == nil {
-		err = cmp.Or(a.store.export(ctx, id, s.Path), s.read())
+		err = a.store.export(ctx, id, s.Path)
+	}
+	if err == nil {
+		err = s.read()
 	}
 	if err != nil {
 		s.Close()
